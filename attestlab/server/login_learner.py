@@ -16,7 +16,8 @@ from attestlab.risk.account_takeover.store import LoginLearningRecord
 from attestlab.web.executor import Executor
 from attestlab.web.supervisor import Round, Supervised, Supervisor
 
-LOGINS_PER_SLICE, LOGINS_PER_SLICE_IN_TURN = 512, 16  # the latter while writes of requests wait; 0.3 ms each
+LOGINS_PER_S = 3_400
+MIN_LOGINS_PER_SLICE = 16  # as many while writes of requests wait
 POLL_INTERVAL_S = 0.5  # while a load may become quiet
 IDLE_INTERVAL_S = 5.0  # for what a process kept that was killed; a process that keeps rows wakes its own learner
 QUIET_S = 1.0  # without further rows, a load is complete as far as the learner can know
@@ -72,11 +73,11 @@ class LoginLearner:
     async def _learn(self, state: LoginLearningRecord) -> bool:
         """Learn a slice of a tenant's rows; returns whether there was something to do."""
         is_quiet = self._loop.time() - self._seen[state.tenant_id][1] >= QUIET_S
-        at_most = LOGINS_PER_SLICE_IN_TURN if self._executor.count_waiting() else LOGINS_PER_SLICE
-        learn = partial(self._backfill.learn, tenant_id=state.tenant_id, at_most=at_most, is_quiet=is_quiet)
-        async with self._executor.bulk.piece():
-            return await self._executor.write(partial(learn, must_end=self._must_end))
+        learn = partial(self._backfill.learn, tenant_id=state.tenant_id, is_quiet=is_quiet, must_end=self._must_end)
+        async with self._executor.bulk.piece() as time_s:
+            at_most = max(MIN_LOGINS_PER_SLICE, round(LOGINS_PER_S * time_s))
+            return await self._executor.write(partial(learn, at_most=at_most))
 
     def _must_end(self, learnt: int) -> bool:
         """Return whether a slice ends early, because a write of a request came to wait for it; called in any thread."""
-        return learnt >= LOGINS_PER_SLICE_IN_TURN and self._executor.count_waiting() > 0
+        return learnt >= MIN_LOGINS_PER_SLICE and self._executor.count_waiting() > 0

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.execution.long_work import TakesLong, forbid_long_work
-from attestlab.core.limits.background_share import BackgroundShare
+from attestlab.core.limits.background_turns import BackgroundTurns, WaitingRequests
 from attestlab.web.shared_threads import FairThreads, OutboundCalls
 
 Result = TypeVar("Result")
@@ -18,7 +18,7 @@ _READ_THREADS = 6  # each with a connection to the database; SQLite is read on t
 _LONG_THREADS = 6  # two proofs and two simulations may occupy some for a long time
 _BODY_THREADS = 2  # bodies are parsed under the GIL, so more threads would only wait for each other
 _PASSWORD_THREADS = 2  # each needs 64 MiB while it hashes
-_BULK_SHARE = 0.14  # of the time, next to other requests; they may be slowed by a fifth at most
+_BULK_SHARE = 0.14  # of the time, next to clients that never stop; they may be slowed by a fifth at most
 
 
 class GroupWrite(Protocol):
@@ -37,16 +37,21 @@ class Executor:
     def __init__(
         self, write: GroupWrite, *, reads_inline: bool = True, count_waiting: Callable[[], int] = lambda: 0
     ) -> None:
-        self.write = write
         self.count_waiting = count_waiting  # the writes that are queued for the next group commit
-        self.requests = 0  # received so far
-        self.bulk = BackgroundShare(_BULK_SHARE, count_requests=lambda: self.requests)
+        self.requests = WaitingRequests()
+        self.bulk = BackgroundTurns(_BULK_SHARE, requests=self.requests, count_writes=count_waiting)
         self.bodies = FairThreads(_BODY_THREADS, "attestlab-bodies")
         self.outbound = OutboundCalls()
+        self._write = write
         self._reads_inline = reads_inline
         self._reads = ThreadPoolExecutor(_READ_THREADS, "attestlab-reads")
         self._long = ThreadPoolExecutor(_LONG_THREADS, "attestlab-long")
         self._passwords = ThreadPoolExecutor(_PASSWORD_THREADS, "attestlab-passwords")
+
+    async def write(self, job: Callable[[Transaction], Result]) -> Result:
+        """Run a job in the next group commit; returns its result once it is durable."""
+        with self.requests.count():
+            return await self._write(job)
 
     async def read(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Run a read on the event loop or in a thread, as `reads_inline` sets.
@@ -54,7 +59,8 @@ class Executor:
         On the event loop, work that a read declares as long runs in a thread first.
         """
         if not self._reads_inline:
-            return await asyncio.get_running_loop().run_in_executor(self._reads, function, *arguments)
+            with self.requests.count():
+                return await asyncio.get_running_loop().run_in_executor(self._reads, function, *arguments)
         try:
             with forbid_long_work():
                 return function(*arguments)

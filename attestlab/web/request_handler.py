@@ -93,7 +93,7 @@ class RequestHandler:
     def __init__(
         self, application: Application, head: RequestHead, body: RequestBody, peer: str, on_disconnect: OnDisconnect
     ) -> None:
-        application.executor.requests += 1
+        application.executor.requests.received += 1
         self._application = application
         self._head = head
         self._body = body
@@ -115,7 +115,8 @@ class RequestHandler:
         Raises:
             StreamClosedError: the client disconnected while its body was read.
         """
-        await self._await_response(self._respond())
+        with self._application.executor.requests.count():
+            await self._await_response(self._respond())
 
     async def reject(self, error: AttestLabError) -> None:
         """Respond with an error that occurred before a route could run."""
@@ -250,7 +251,11 @@ class RequestHandler:
         call.query = release_cursor(query) if isinstance(query, PageQuery) else query
         if route.method == "GET":
             return await self._run_read(call)
-        answer = await application.execute_write(call, await self._read_body(call))
+        waiting = application.executor.requests
+        with waiting.leave_out():
+            body = await self._read_body(call)
+        with waiting.leave_out(is_left_out=route.is_async):
+            answer = await application.execute_write(call, body)
         answer, as_gzip = content_coding.negotiate(route, answer, call.header("Accept-Encoding"))
         return await self._compress(call, answer) if as_gzip else answer
 
@@ -342,7 +347,8 @@ class RequestHandler:
     async def _run_read(self, request: Request) -> Response:
         route = request.route
         if route.is_async:
-            result = await calls.run_async(request)
+            with self._application.executor.requests.leave_out():
+                result = await calls.run_async(request)
         else:
             result = await self._application.executor.read(calls.run_read, request)
         answer = calls.render(request, result)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from time import monotonic
 from typing import Any
 
 import httpx
@@ -16,19 +14,21 @@ import pytest
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import format_time
-from attestlab.core.limits.background_share import MAX_PAUSE_S, BackgroundShare
+from attestlab.core.limits.background_turns import BackgroundTurns
 from attestlab.risk.signals import ndjson
 from attestlab.risk.signals.bulk import (
     ESCALATION_WORK,
     LINKING_WORK,
-    MAX_WORK_PER_WRITE,
+    MAX_WORK_PER_S,
+    MIN_WORK_MEASURED,
+    MIN_WORK_PER_S,
+    WORK_PER_S,
     BulkOptions,
-    count_for_one_write,
+    WritePace,
     identify_request,
 )
 from attestlab.risk.signals.ndjson import read_signal_lines
 from attestlab.risk.signals.routes import BULK_LIMIT_BYTES
-from support import patient_http
 from support.orgs import TenantClients
 from support.outbox import read_events_of_type
 from support.risk import SIGNAL, get, list_ids
@@ -187,19 +187,48 @@ def test_many_signals_are_recorded_in_batches_and_slices(key: httpx.Client) -> N
 
 
 @pytest.mark.parametrize(
-    ("changes", "count"),
+    ("changes", "work"),
     [
-        ({}, MAX_WORK_PER_WRITE),
-        ({"details": {"device_id": "phone"}}, MAX_WORK_PER_WRITE // LINKING_WORK),
-        ({"score": 99}, MAX_WORK_PER_WRITE // (1 + ESCALATION_WORK)),
+        ({}, 1),
+        ({"details": {"device_id": "phone"}}, LINKING_WORK),
+        ({"score": 99}, 1 + ESCALATION_WORK),
     ],
 )
-def test_a_write_takes_fewer_signals_that_are_more_work(changes: dict[str, Any], count: int) -> None:
+def test_a_write_takes_fewer_signals_that_are_more_work(changes: dict[str, Any], work: int) -> None:
     text = lines(*numbered(600, **{"score": 1, **changes})).encode()
     signals = read_signal_lines(text, now=datetime.now(UTC)).parse_batch() or []
+    pace = WritePace()
 
-    assert count_for_one_write(signals) == count
-    assert count_for_one_write(signals[:7]) == 7
+    assert pace.fit(signals, 500 / WORK_PER_S) == 500 // work
+    assert pace.fit(signals, 0) == 1
+    assert pace.fit(signals[:7], 500 / WORK_PER_S) == 7
+
+
+def test_writes_take_as_many_signals_as_earlier_ones_of_their_length() -> None:
+    text = lines(*numbered(1_200, score=1)).encode()
+    signals = read_signal_lines(text, now=datetime.now(UTC)).parse_batch() or []
+    pace = WritePace()
+
+    def learn(work: int, took_s: float, *, times: int = 1) -> int:
+        for _ in range(times):
+            pace.learn(work, took_s)
+        return pace.fit(signals, 0.02)
+
+    assert learn(500, 0.01, times=20) == pytest.approx(1_000, rel=0.01)
+    assert learn(500, 10.0) == pytest.approx(762, rel=0.01), "a machine that stood still once is no slow one"
+    assert learn(20, 10.0, times=20) == pytest.approx(762, rel=0.01), "little work tells nothing about more"
+    assert learn(500, 0.05, times=20) == pytest.approx(200, rel=0.01)
+
+
+@pytest.mark.both_engines
+def test_the_service_learns_how_long_its_writes_take(key: httpx.Client, tenant_clients: TenantClients) -> None:
+    pace = tenant_clients.lab.risk.bulk.pace
+    known = pace.work_per_s
+
+    send(key, lines(*numbered(MIN_WORK_MEASURED)), "?backfill=true")
+
+    assert pace.work_per_s != known
+    assert MIN_WORK_PER_S <= pace.work_per_s <= MAX_WORK_PER_S
 
 
 @pytest.mark.parametrize(
@@ -216,24 +245,21 @@ def test_unacceptable_body_is_rejected(key: httpx.Client, text: str, content_typ
     assert list_ids(key) == []
 
 
-def test_bulk_request_yields_most_of_the_time_to_other_requests(
+def test_lines_are_read_and_written_in_pieces_of_background_work(
     key: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client sends a request during each piece, and a pause follows that is six times as long as the piece."""
-    run_piece, durations = BackgroundShare.piece, []
+    """Each write is a piece of its own, of as many signals as the piece has time for."""
+    run_piece, pieces = BackgroundTurns.piece, 0
 
     @asynccontextmanager
-    async def record_piece(share: BackgroundShare) -> AsyncIterator[None]:
-        async with run_piece(share):
-            began = monotonic()
-            answer = await asyncio.to_thread(patient_http.get, key.base_url.join("/healthz"))
-            assert answer.status_code == 200
-            yield
-            ended = monotonic()
-        durations.append((ended - began, monotonic() - ended))
+    async def count_piece(turns: BackgroundTurns) -> AsyncIterator[float]:
+        nonlocal pieces
+        async with run_piece(turns):
+            pieces += 1
+            yield 0.0
 
-    monkeypatch.setattr(BackgroundShare, "piece", record_piece)
-    send(key, lines(*numbered(2 * MAX_WORK_PER_WRITE + 1)), "?backfill=true")
+    monkeypatch.setattr(BackgroundTurns, "piece", count_piece)
+    answer = send(key, lines(*numbered(5)), "?backfill=true")
 
-    assert len(durations) >= 4, "one to read the lines, and three to write them"
-    assert all(pause_s >= min(6 * piece_s, MAX_PAUSE_S) for piece_s, pause_s in durations), durations
+    assert (answer["accepted"], pieces) == (5, 1 + 5 + 1), "the lines are read, written one by one, and at their end"
+    assert [each["entity_id"] for each in get(key, "signals")["items"]] == [f"user-{n}" for n in reversed(range(5))]

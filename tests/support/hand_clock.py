@@ -1,8 +1,9 @@
-"""An event loop whose time passes only when a test says so, however long the machine takes for it."""
+"""Event loops whose time a test decides, however long the machine takes: it passes by hand, or is never waited for."""
 
 from __future__ import annotations
 
 import asyncio
+import selectors
 import struct
 import termios
 import time
@@ -42,6 +43,32 @@ class HandClockLoop(asyncio.SelectorEventLoop):
     async def _run_rounds(self) -> None:
         for _ in range(ROUNDS_A_STEP):
             await asyncio.sleep(0)
+
+
+class SkippingLoop(asyncio.SelectorEventLoop):
+    """An event loop that never sleeps: where it has nothing to do until a timer, its time goes on to that at once."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        super().__init__(_SkippingSelector(self))
+
+    def time(self) -> float:
+        """Return the time, in seconds since the loop was made."""
+        return self.now_s
+
+
+class _SkippingSelector(selectors.DefaultSelector):
+    """Looks for what has come to the sockets without waiting for it."""
+
+    def __init__(self, loop: SkippingLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        found = super().select(0)
+        if not found:
+            self._loop.now_s += timeout or 0
+        return found
 
 
 def wait_until_delivered(sender: socket) -> None:

@@ -137,6 +137,40 @@ def test_ten_greedy_clients_leave_a_modest_one_its_turn() -> None:
     assert asyncio.run(story()) <= GREEDY_CLIENTS * MAX_TURNS < GREEDY_CLIENTS * REQUESTS
 
 
+def test_a_request_that_came_during_bulk_work_is_answered_before_the_next_piece() -> None:
+    """It is in its socket when the piece ends; it waited for several pieces, or the bulk work for its share."""
+
+    async def story() -> list[int]:
+        with application() as (served, _):
+            clients, answers = Clients(served), []
+            for sent in (b"", get_request("/healthz"), get_request("/healthz") * 3):
+                async with served.executor.bulk.piece():
+                    client = clients.connect(sent)
+                answers.append(client.count_answers())
+            await clients.close()
+        return answers
+
+    assert asyncio.run(story()) == [0, 1, 3]
+
+
+def test_a_request_that_waits_in_a_thread_or_for_its_body_stops_no_bulk_work() -> None:
+    async def story() -> list[bool]:
+        with application() as (served, services):
+            clients, found = Clients(served), []
+            clients.connect(get_request("/v1/wait"))
+            clients.connect(b"POST /v1/open/notes HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n")
+            while served.executor.requests.received < 2 or served.executor.requests.is_any:
+                await asyncio.sleep(0)
+            found.append(services.waiting.is_set())
+            async with served.executor.bulk.piece():
+                found.append(served.executor.requests.is_any)
+            services.may_continue.set()
+            await clients.close()
+        return found
+
+    assert asyncio.run(story()) == [True, False]
+
+
 def test_a_greedy_reader_of_a_stream_leaves_others_their_turn() -> None:
     async def story() -> int:
         with application() as (served, services):

@@ -278,6 +278,7 @@ class Storage:
             CommitUnknown: the database did not confirm the commit.
             Unavailable: the database had already rolled the transaction back.
         """
+        tx.completed_at = monotonic()
         try:
             self._require_alive(tx.connection)
         except BaseException:

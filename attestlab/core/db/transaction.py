@@ -51,13 +51,15 @@ class Transaction:
     """One write transaction: cached reads, buffered inserts, and callbacks for after the commit.
 
     `cache` holds facts read under the writer's lock, until the transaction ends. `asked_at` and `locked_at` are
-    seconds of the monotonic clock: when its writer asked for the writer's lock, and when it had it.
+    seconds of the monotonic clock: when its writer asked for the writer's lock, and when it had it. `completed_at` is
+    when all was written, just before the commit.
     """
 
     def __init__(self, connection: Connection, *, asked_at: float | None = None) -> None:
         self.connection = connection
         self.locked_at = monotonic()
         self.asked_at = self.locked_at if asked_at is None else asked_at
+        self.completed_at = self.locked_at
         self.cache: dict[Hashable, Any] = {}  # the type depends on the key
         self._rows: defaultdict[Table, list[Mapping[str, object]]] = defaultdict(list)
         self._buffers: defaultdict[Buffer[Any], list[Any]] = defaultdict(list)  # of several types

@@ -11,6 +11,8 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
+from time import monotonic
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
@@ -23,9 +25,12 @@ from attestlab.risk.signals.ndjson import Lines, read_signal_lines
 from attestlab.risk.signals.recording import NewSignal, record_signals
 from attestlab.risk.signals.store import BulkProgressRecord
 
-MAX_WORK_PER_WRITE = 500  # signals that name one entity each; the writer takes some 20 ms for them
+# Work is counted in signals that name one entity each and open no case.
 LINKING_WORK = 6  # of a signal that names six entities: it writes fifteen links
 ESCALATION_WORK = 3
+WORK_PER_S = 25_000.0  # of a writer whose writes were not measured yet
+MIN_WORK_PER_S, MAX_WORK_PER_S = 2_500.0, 250_000.0
+MIN_WORK_MEASURED = 200  # less work takes no longer than the commit around it
 PROGRESS_TTL = timedelta(hours=24)  # as long as an Idempotency-Key is kept
 
 
@@ -40,6 +45,29 @@ class BulkOptions:
     progress_id: bytes | None = None
 
 
+class WritePace:
+    """How many signals a write takes that may hold the writer's lock for some time, learnt from the writes before."""
+
+    def __init__(self) -> None:
+        self.work_per_s = WORK_PER_S
+
+    def fit(self, signals: Sequence[NewSignal], time_s: float) -> int:
+        """Return how many of the next signals a write takes that may last so long, at least one."""
+        left = self.work_per_s * time_s
+        for number, signal in enumerate(signals):
+            left -= measure_work(signal)
+            if left < 0:
+                return max(1, number)
+        return len(signals)
+
+    def learn(self, work: int, took_s: float) -> None:
+        """Learn how long some work took; one write counts a quarter, because the machine may have stood still in it."""
+        if work < MIN_WORK_MEASURED:
+            return
+        measured = min(max(MIN_WORK_PER_S, work / took_s), MAX_WORK_PER_S) if took_s else MAX_WORK_PER_S
+        self.work_per_s += (measured - self.work_per_s) / 4
+
+
 class BulkRecording:
     """Records the signals of one request in slices.
 
@@ -49,6 +77,7 @@ class BulkRecording:
     def __init__(self, *, storage: Storage, clock: Clock) -> None:
         self.storage = storage
         self.clock = clock
+        self.pace = WritePace()
 
     def begin(self, options: BulkOptions, tx: Transaction | None = None) -> BulkProgressRecord:
         """Return the progress of a request: when it was sent first, and how many of its signals are recorded."""
@@ -61,6 +90,10 @@ class BulkRecording:
     def read_lines(self, text: bytes, *, began_at: datetime) -> Lines[NewSignal]:
         """Return the lines of a request, to be parsed batch by batch."""
         return read_signal_lines(text, now=began_at)
+
+    def take_slice(self, signals: Sequence[NewSignal], time_s: float) -> Sequence[NewSignal]:
+        """Return the next signals that one write takes, of those that are left, if it may last so long."""
+        return signals[: self.pace.fit(signals, time_s)]
 
     def record_slice(
         self,
@@ -80,24 +113,24 @@ class BulkRecording:
                 signals = signals[max(0, recorded - (done - len(signals))) :]
             if not signals:
                 return
+            tx.after_commit(partial(self._measure, tx, signals, monotonic()))
             record_signals(tx, caller.tenant_id, signals, at=self.clock.now(), is_backfill=options.is_backfill)
             if options.progress_id is not None:
                 store.save_progress(tx, options.progress_id, done)
+
+    def _measure(self, tx: Transaction, signals: Sequence[NewSignal], began: float) -> None:
+        """Learn how long a write took until its commit, which waits for the disk and leaves the event loop free."""
+        self.pace.learn(sum(map(measure_work, signals)), tx.completed_at - began)
 
     def prune(self, tx: Transaction) -> None:
         """Delete the progress of requests that began so long ago that no client will repeat them."""
         store.delete_progress(tx, before=self.clock.now() - PROGRESS_TTL)
 
 
-def count_for_one_write(signals: Sequence[NewSignal]) -> int:
-    """Return how many of the next signals one write takes, at least one, so that no other write waits for long."""
-    work = 0
-    for number, signal in enumerate(signals):
-        work += LINKING_WORK if may_mention(signal.details) else 1
-        work += ESCALATION_WORK if signal.score >= SIGNAL_THRESHOLD else 0
-        if work > MAX_WORK_PER_WRITE:
-            return max(1, number)
-    return len(signals)
+def measure_work(signal: NewSignal) -> int:
+    """Return how much work the writer has with a signal."""
+    linking = LINKING_WORK if may_mention(signal.details) else 1
+    return linking + (ESCALATION_WORK if signal.score >= SIGNAL_THRESHOLD else 0)
 
 
 def identify_request(caller: Caller, key: str, text: bytes) -> bytes:

@@ -9,7 +9,7 @@ from attestlab.core.shapes import In
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.rendering import render_bulk, render_recorded_signal, render_signal
 from attestlab.risk.rules import Entity, ScoreScale, resolve_occurrence, to_percent
-from attestlab.risk.signals.bulk import BulkOptions, BulkRecording, count_for_one_write, identify_request
+from attestlab.risk.signals.bulk import BulkOptions, BulkRecording, identify_request
 from attestlab.risk.signals.file_formats import FORMATS
 from attestlab.risk.signals.members import encode_details
 from attestlab.risk.signals.ndjson import Lines, require_few_lines
@@ -34,7 +34,6 @@ routes = Routes("risk")
 _LIST = "risk_signals"
 _EXPORTED_TYPES = {"text/csv": str, JSON: list[SignalOut], "application/vnd.apache.parquet": bytes}
 BULK_LIMIT_BYTES = 50 * 1024 * 1024
-SIGNALS_PER_WRITE_IN_TURN = 50  # while writes of other requests wait
 
 
 class BulkQuery(In, wire_name="risk_bulk_query", source="CONTRACT 8"):
@@ -87,11 +86,12 @@ async def record_risk_signals(
     highest: dict[str, float] = {}
     while (batch := await _parse_batch(lines, owner, executor)) is not None:
         done = max(accepted, min(begun.recorded, accepted + len(batch)))
-        for part in _slice(batch[done - accepted :], executor):
-            done += len(part)
-            async with executor.bulk.piece():
-                await executor.write(partial(bulk.record_slice, part, done, options, caller))
         accepted += len(batch)
+        while done < accepted:
+            async with executor.bulk.piece() as time_s:
+                part = bulk.take_slice(batch[done - accepted :], time_s)
+                done += len(part)
+                await executor.write(partial(bulk.record_slice, part, done, options, caller))
         for each in batch:
             highest[each.source] = max(each.score, highest.get(each.source, 0))
     warn = partial(signals.warn_about_scale, highest, caller=caller)
@@ -157,14 +157,3 @@ async def _read_parts(first: bytes, parts: Iterator[bytes], executor: Executor) 
 async def _parse_batch(lines: Lines[NewSignal], owner: str, executor: Executor) -> Sequence[NewSignal] | None:
     async with executor.bulk.piece():
         return await executor.bodies.run(owner, lines.parse_batch)
-
-
-def _slice(signals: Sequence[NewSignal], executor: Executor) -> Iterator[Sequence[NewSignal]]:
-    """Divide signals into writes, short ones while writes of other requests wait."""
-    start = 0
-    while start < len(signals):
-        end = start + SIGNALS_PER_WRITE_IN_TURN if executor.count_waiting() else len(signals)
-        part = signals[start:end]
-        part = part[: count_for_one_write(part)]
-        yield part
-        start += len(part)
