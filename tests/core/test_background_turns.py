@@ -14,6 +14,7 @@ from attestlab.core.limits.background_turns import (
     PIECE_IN_TURN_S,
     PIECE_S,
     QUIET_PIECE_S,
+    QUIET_S,
     BackgroundTurns,
     WaitingRequests,
 )
@@ -125,14 +126,18 @@ def test_a_piece_is_short_while_others_are_there(server: Server) -> None:
             return time_s
 
     async def story() -> list[float]:
+        server.loop.now_s += 2 * QUIET_S
         quiet = await limit()
         await server.work(0.01, request=server.answer)
         lately = await limit()
+        server.loop.now_s += 2 * QUIET_S
         quiet_again = await limit()
+        server.requests.received += 1  # since then
+        of_late = await limit()
         server.queued_writes = 1
-        return [quiet, lately, quiet_again, await limit()]
+        return [quiet, lately, quiet_again, of_late, await limit()]
 
-    assert server.run(story) == [QUIET_PIECE_S, PIECE_S, QUIET_PIECE_S, PIECE_IN_TURN_S]
+    assert server.run(story) == [QUIET_PIECE_S, PIECE_S, QUIET_PIECE_S, PIECE_S, PIECE_IN_TURN_S]
 
 
 def test_bulk_works_share_the_time_instead_of_multiplying_it(server: Server) -> None:

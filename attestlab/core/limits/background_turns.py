@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from time import monotonic
 
-PIECE_S = 0.02  # a request waits for one piece at most, if others came lately
-QUIET_PIECE_S = 0.06  # after a piece during which none came: longer pieces cost less for each of their rows
+PIECE_S = 0.02  # a request waits for one piece at most
+QUIET_PIECE_S = 0.06  # when none came for `QUIET_S`: longer pieces cost less for each of their rows
+QUIET_S = 0.3
 PIECE_IN_TURN_S = 0.002  # while writes of requests wait, because the piece joins their commit
 MAX_PAUSE_S = 2.0  # most of a piece that would want more was a wait for the database
 GRACE_S = 0.002  # a client that sends its next request as soon as it has an answer needs less
@@ -87,25 +88,33 @@ class BackgroundTurns:
         self._pause_per_second = 1 / share - 1
         self._requests, self._count_writes, self._clock = requests, count_writes, clock
         self._one_at_a_time = asyncio.Lock()
-        self._is_quiet = True
+        self._received = 0
+        self._came_at = clock()  # when the last request was noticed
 
     @asynccontextmanager
     async def piece(self) -> AsyncIterator[float]:
         """Run one piece of bulk work when no other runs, then let requests run; yields the seconds that it may take."""
         async with self._one_at_a_time:
-            received, began = self._requests.received, self._clock()
-            yield self._limit_piece()
+            self._notice_requests()
+            began = self._clock()
+            yield self._limit_piece(began)
             took_s = self._clock() - began
             for _ in range(LOOP_TURNS):
                 await asyncio.sleep(0)
-            self._is_quiet = self._requests.received == received and not self._requests.is_any
-            if not self._is_quiet:
+            if self._notice_requests() or self._requests.is_any:
                 await self._let_requests_run(min(took_s * self._pause_per_second, MAX_PAUSE_S))
 
-    def _limit_piece(self) -> float:
+    def _notice_requests(self) -> bool:
+        """Return whether requests came since the last time."""
+        if self._requests.received == self._received:
+            return False
+        self._received, self._came_at = self._requests.received, self._clock()
+        return True
+
+    def _limit_piece(self, now: float) -> float:
         if self._count_writes():
             return PIECE_IN_TURN_S
-        return QUIET_PIECE_S if self._is_quiet else PIECE_S
+        return QUIET_PIECE_S if now - self._came_at > QUIET_S else PIECE_S
 
     async def _let_requests_run(self, at_most_s: float) -> None:
         with suppress(TimeoutError):
