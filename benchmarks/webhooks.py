@@ -157,7 +157,7 @@ async def _measure_bare(url: str) -> float:
 def _build_body() -> bytes:
     now = SystemClock().now()
     event = ContentProtected(protection_id=UUID(int=0), visibility="public", protected_at=now)
-    return canonical_trusted(outbox.envelope(UUID(int=0), event, now))
+    return canonical_trusted(outbox.envelope(UUID(int=0), event.type, event.data(), now))
 
 
 def _count_open(lab: Installation) -> int:

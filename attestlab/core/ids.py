@@ -21,6 +21,13 @@ def new_id(at: datetime) -> UUID:
     return UUID(int=_milliseconds(at) << 80 | _random_bits() & _RANDOM_MASK | _VERSION_7)
 
 
+def new_ids(at: datetime, count: int) -> list[UUID]:
+    """Create UUIDv7s for the moment `at`, whose random bits are one draw."""
+    fixed, raw = _milliseconds(at) << 80 | _VERSION_7, os.urandom(_RANDOM_BYTES * count)
+    starts = range(0, len(raw), _RANDOM_BYTES)
+    return [UUID(int=fixed | int.from_bytes(raw[start : start + _RANDOM_BYTES]) & _RANDOM_MASK) for start in starts]
+
+
 def new_ulid(at: datetime) -> str:
     """Create a ULID (github.com/ulid/spec) for the moment `at`: 48 bits of milliseconds, 80 random bits."""
     return str(ULID.from_int(_milliseconds(at) << 80 | _random_bits()))

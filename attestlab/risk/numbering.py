@@ -12,7 +12,7 @@ from typing import Generic
 import orjson
 from sqlalchemy import Connection, Table, select
 
-from attestlab.core.db.tables import Record, iterate, replace_columns
+from attestlab.core.db.tables import Record, iterate
 from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.records.hash_chain import GENESIS, Chain, link_hash, read_head
 
@@ -42,11 +42,12 @@ class NumberedRows(Generic[Record]):
         added = tx.buffer(self._buffer)
         if not added:
             return
-        chain = Chain(tx, self.chain)
+        chain, rows = Chain(tx, self.chain), []
         for record in added:
-            numbered = replace_columns(record, {"seq": chain.length})
-            _, link, _ = chain.extend(encode_row(numbered))
-            tx.add(self.table, {**numbered._asdict(), "hash": link})
+            columns = (chain.length, *record[1:-1])
+            _, link, _ = chain.extend(encode_columns(columns))
+            rows.append((*columns, link))
+        tx.add_rows(self.table, rows)
         added.clear()
         chain.save(tx)
 
@@ -59,13 +60,13 @@ class NumberedRows(Generic[Record]):
         length, last = 0, GENESIS
         ordered = select(*self.table.c).order_by(self.table.c.seq).execution_options(yield_per=_ROWS_PER_FETCH)
         for row in iterate(connection.execute(ordered), self.kind):
-            if row[0] != length or row[-1] != link_hash(last, encode_row(row)):
+            if row[0] != length or row[-1] != link_hash(last, encode_columns(row[:-1])):
                 yield f"the chain is broken at {row[0]}"
             length, last = row[0] + 1, row[-1]
         if (length, last) != read_head(connection, self.chain):
             yield "rows are missing at the end"
 
 
-def encode_row(record: Record) -> bytes:
+def encode_columns(columns: tuple[object, ...]) -> bytes:
     """Return what a link of the chain covers: all columns but the hash, as a JSON array."""
-    return orjson.dumps(record[:-1], option=orjson.OPT_UTC_Z)
+    return orjson.dumps(columns, option=orjson.OPT_UTC_Z)

@@ -255,14 +255,14 @@ def require_address(kind: str, entity_id: str, field: str = "/entity_id") -> Non
     Raises:
         ValidationFailed: it is neither; the message names the address or network that was probably meant.
     """
-    if kind == EntityType.IP and _may_be_malformed(entity_id.strip()):
+    if kind == EntityType.IP and may_be_malformed(entity_id.strip()):
         try:
             read_network(entity_id)
         except ValueError as error:
             raise ValidationFailed.of(field, "address", str(error)) from None
 
 
-def _may_be_malformed(text: str) -> bool:
+def may_be_malformed(text: str) -> bool:
     """Whether a text is no plain address, but is written like an address or a network, or contains one."""
     address = parse_address(text)
     return "%" in text if address is not None else _LIKE_ADDRESS.fullmatch(text) is not None

@@ -7,7 +7,8 @@ all facts.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
@@ -18,6 +19,7 @@ from sqlalchemy import Connection, Table, case, func, select
 from attestlab.core.db.upserts import Columns, Upsert
 
 RowKey = TypeVar("RowKey", bound=NamedTuple)
+Key = TypeVar("Key", bound=Hashable)
 
 ROWS_A_PART = 200_000
 ROWS_PER_FETCH = 500
@@ -30,17 +32,37 @@ class FactTally(NamedTuple):
     first_seen: datetime
     last_seen: datetime
 
+    def merge(self, other: FactTally | None) -> FactTally:
+        """Return the tally of these facts and others."""
+        if other is None:
+            return self
+        first_seen, last_seen = min(self.first_seen, other.first_seen), max(self.last_seen, other.last_seen)
+        return FactTally(self.count + other.count, first_seen, last_seen)
 
-def tally(sightings: Iterable[tuple[RowKey, datetime]]) -> dict[RowKey, FactTally]:
+
+@dataclass(slots=True)
+class _OpenTally:
+    """The facts of a key so far."""
+
+    count: int
+    first_seen: datetime
+    last_seen: datetime
+
+
+def tally(sightings: Iterable[tuple[Key, datetime]]) -> dict[Key, FactTally]:
     """Count sightings, each a key and a moment, by key."""
-    tallies: dict[RowKey, FactTally] = {}
+    tallies: dict[Key, _OpenTally] = {}
     for key, at in sightings:
         known = tallies.get(key)
         if known is None:
-            tallies[key] = FactTally(1, at, at)
-        else:
-            tallies[key] = FactTally(known.count + 1, min(known.first_seen, at), max(known.last_seen, at))
-    return tallies
+            tallies[key] = _OpenTally(1, at, at)
+            continue
+        known.count += 1
+        if at < known.first_seen:
+            known.first_seen = at
+        elif at > known.last_seen:
+            known.last_seen = at
+    return {key: FactTally(known.count, known.first_seen, known.last_seen) for key, known in tallies.items()}
 
 
 def make_tally_upsert(table: Table) -> Upsert:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from ulid import ULID
 
-from attestlab.core.ids import new_id, new_ulid
+from attestlab.core.ids import new_id, new_ids, new_ulid
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, 123_000, tzinfo=UTC)
 
@@ -21,6 +21,16 @@ def test_id_is_a_uuid7_with_its_millisecond():
     assert made == UUID(str(made))
     assert hash(made) == hash(UUID(str(made)))
     assert pickle.loads(pickle.dumps(made)) == made
+
+
+def test_ids_that_are_made_together_are_as_ids_that_are_made_alone():
+    made = new_ids(NOW, 2_000)
+
+    assert {(each.version, each.variant, each.int >> 80) for each in made} == {
+        (7, "specified in RFC 4122", int(NOW.timestamp() * 1000))
+    }
+    assert len(set(made)) == 2_000
+    assert all(850 < sum(each.int >> bit & 1 for each in made) < 1_150 for bit in range(76) if bit not in (62, 63))
 
 
 def test_ids_sort_by_time():

@@ -1,4 +1,4 @@
-"""A backfill whose server is killed and started again, with the same request each time: each signal is there once."""
+"""A bulk request whose server is killed and started again, and that is sent again each time: each signal is once."""
 
 from __future__ import annotations
 
@@ -16,30 +16,35 @@ from support.databases import create_postgres_database
 from support.faults.servers import ForkedServer
 from support.fork_server import ForkServer
 from support.lab_checks import check_lab
+from support.outbox import read_events_of_type
 
-KILLS, SIGNALS = 2, 3_000
+KILLS, SIGNALS = 2, 8_000
 KILLS_IN_SOAK, SIGNALS_IN_SOAK = 12, 40_000
-PAUSE_S = 0.1
+PAUSE_S = 0.03
+BACKFILL, LIVE = "?backfill=true", ""
 HEADERS = {"Content-Type": "application/x-ndjson", "Idempotency-Key": "history"}
 
 
 def make_lines(count: int) -> str:
+    """Lines of signals, of which some link entities, and some have an escape, so that they are read carefully."""
     signal = {"source": "history", "signal_type": "behavior", "score": 12.5, "entity_type": "user"}
-    return "".join(json.dumps({**signal, "entity_id": f"user-{number}"}) + "\n" for number in range(count))
+    named = [{"entity_id": f"{'user' if number % 5 else 'usér'}-{number}"} for number in range(count)]
+    linked = [{"details": {"device_id": f"device-{number % 7}"}} if number % 3 == 0 else {} for number in range(count)]
+    return "".join(json.dumps({**signal, **id, **more}) + "\n" for id, more in zip(named, linked, strict=True))
 
 
-def send(client: httpx.Client, text: str) -> httpx.Response | None:
+def send(client: httpx.Client, text: str, query: str) -> httpx.Response | None:
     """The response, or None if the server was killed before it."""
     try:
-        return client.post("/v1/risk/signals/bulk?backfill=true", content=text, headers=HEADERS)
+        return client.post(f"/v1/risk/signals/bulk{query}", content=text, headers=HEADERS)
     except httpx.TransportError:
         return None
 
 
-def send_and_kill(server: ForkedServer, text: str, chance: random.Random, *, recorded: int) -> None:
+def send_and_kill(server: ForkedServer, text: str, query: str, chance: random.Random, *, recorded: int) -> None:
     """Kill the server once it has recorded more signals of the request than `recorded`, or has answered."""
     with server.start().client() as sender, server.client() as reader:
-        thread = threading.Thread(target=send, args=(sender, text))
+        thread = threading.Thread(target=send, args=(sender, text, query))
         thread.start()
         while thread.is_alive() and read_count(reader) <= recorded:
             time.sleep(0.01)
@@ -65,23 +70,24 @@ def count_signals(server: ForkedServer) -> tuple[int, int]:
         lab.close()
 
 
-def backfill_through_kills(server: ForkedServer, chance: random.Random, *, kills: int, count: int) -> None:
+def send_through_kills(server: ForkedServer, query: str, chance: random.Random, *, kills: int, count: int) -> None:
     text, recorded = make_lines(count), [0]
     for _ in range(kills):
-        send_and_kill(server, text, chance, recorded=recorded[-1])
+        send_and_kill(server, text, query, chance, recorded=recorded[-1])
         found, entities = count_signals(server)
         assert found == entities, "a signal was recorded twice"
         recorded.append(found)
     assert any(0 < found < count for found in recorded), "no kill came within the request"
 
     with server.start().client() as client:
-        answer = send(client, text)
+        answer = send(client, text, query)
         assert answer is not None
         assert answer.json()["accepted"] == count
         server.stop()
     assert count_signals(server) == (count, count)
     lab = server.open_lab()
     try:
+        assert len(read_events_of_type(lab, "risk.signal.created")) == (count if query == LIVE else 0)
         check_lab(lab)
     finally:
         lab.close()
@@ -90,7 +96,14 @@ def backfill_through_kills(server: ForkedServer, chance: random.Random, *, kills
 def test_backfill_continues_after_kills(fork_server: ForkServer, tmp_path: Path, is_long: bool) -> None:
     server = ForkedServer.founded(fork_server, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
     kills, count = (KILLS_IN_SOAK, SIGNALS_IN_SOAK) if is_long else (KILLS, SIGNALS)
-    backfill_through_kills(server, random.Random("sqlite"), kills=kills, count=count)
+    send_through_kills(server, BACKFILL, random.Random("sqlite"), kills=kills, count=count)
+
+
+def test_live_signals_continue_after_kills(fork_server: ForkServer, tmp_path: Path, is_long: bool) -> None:
+    """Each signal publishes one event, however often its request is sent."""
+    server = ForkedServer.founded(fork_server, tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
+    kills, count = (KILLS_IN_SOAK, SIGNALS_IN_SOAK) if is_long else (KILLS, SIGNALS)
+    send_through_kills(server, LIVE, random.Random("live"), kills=kills, count=count)
 
 
 def test_backfill_into_postgresql_continues_after_kills(
@@ -98,4 +111,4 @@ def test_backfill_into_postgresql_continues_after_kills(
 ) -> None:
     server = ForkedServer.founded(fork_server, tmp_path / "data", create_postgres_database(postgres_url))
     kills, count = (KILLS_IN_SOAK, SIGNALS_IN_SOAK) if is_long else (KILLS, SIGNALS)
-    backfill_through_kills(server, random.Random("postgresql"), kills=kills, count=count)
+    send_through_kills(server, BACKFILL, random.Random("postgresql"), kills=kills, count=count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import format_time
 from attestlab.core.limits.background_turns import BackgroundTurns
+from attestlab.risk.events import SignalCreated, SignalEscalated
 from attestlab.risk.signals import ndjson
 from attestlab.risk.signals.bulk import (
     ESCALATION_WORK,
@@ -67,6 +69,34 @@ def test_each_line_is_recorded_published_and_escalated(key: httpx.Client, tenant
     (case,) = get(key, "cases")["items"]
     newest = get(key, "signals")["items"][0]
     assert (newest["score"], newest["case_id"], newest["details"]) == (99.0, case["id"], SIGNAL["details"])
+
+
+def test_events_have_the_facts_that_their_classes_declare(key: httpx.Client, tenant_clients: TenantClients) -> None:
+    send(key, lines({**SIGNAL, "score": 99.9}))
+    newest = get(key, "signals")["items"][0]
+
+    facts = {
+        **{"signal_id": newest["id"], "signal_source": newest["source"], "signal_type": newest["signal_type"]},
+        **{"risk_score": 99, "subject_type": newest["entity_type"], "subject_id": newest["entity_id"]},
+    }
+    assert read_events_of_type(tenant_clients.lab, "risk.signal.created")[-1] == facts
+    assert facts.keys() == {field.name for field in fields(SignalCreated)}
+    (escalated,) = read_events_of_type(tenant_clients.lab, "risk.signal.escalated")[-1:]
+    assert escalated == {**facts, "case_id": newest["case_id"]}
+    assert escalated.keys() == {field.name for field in fields(SignalEscalated)}
+
+
+@pytest.mark.both_engines
+def test_a_slice_wakes_the_dispatcher_of_webhooks_and_a_backfill_does_not(tenant_clients: TenantClients) -> None:
+    lab, woken = tenant_clients.lab, []
+    caller = lab.orgs.service_caller(tenant_clients.tenant.tenant_id)
+    signals = read_signal_lines(lines(SIGNAL).encode(), now=lab.clock.now()).parse_batch() or []
+    lab.webhook_deliveries.dispatcher.on_published.append(lambda: woken.append(True))
+
+    lab.risk.bulk.record_slice(signals, 1, BulkOptions(is_backfill=True), caller)
+    assert woken == []
+    lab.risk.bulk.record_slice(signals, 1, BulkOptions(), caller)
+    assert woken == [True]
 
 
 def test_rejected_line_is_named_and_the_others_are_recorded(key: httpx.Client) -> None:

@@ -18,6 +18,8 @@ from sqlalchemy import Connection, Engine, ExecutionContext, Table, event
 from sqlalchemy.dialects.postgresql.psycopg import dialect as postgresql_dialect
 from sqlmodel.sql.sqltypes import UTCDateTime
 
+from attestlab.core.db.transaction import Row
+
 _DIALECT = postgresql_dialect()  # type: ignore[no-untyped-call]  # it has no hints
 _TYPES = "copied_types"
 
@@ -33,13 +35,13 @@ class _CopyStatement:
         self._get_values: Callable[[Mapping[str, object]], tuple[object, ...]] = itemgetter(*table.columns.keys())
         self._times = [place for place, column in enumerate(table.columns) if isinstance(column.type, UTCDateTime)]
 
-    def values(self, row: Mapping[str, object]) -> tuple[object, ...]:
-        """Return the values of a row in the order of the columns.
+    def values(self, row: Row) -> tuple[object, ...]:
+        """Return the values of a row in the order of the columns, as a tuple has them already.
 
         Raises:
             ValueError: a time has no UTC offset, so it is ambiguous.
         """
-        values = self._get_values(row)
+        values = row if isinstance(row, tuple) else self._get_values(row)
         for place in self._times:
             at = values[place]
             if isinstance(at, datetime) and at.utcoffset() is None:
@@ -47,7 +49,7 @@ class _CopyStatement:
         return values
 
 
-def copy_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
+def copy_rows(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
     """Insert at least two rows of all columns; SQLAlchemy translates the driver's errors as those of any statement."""
     statement = _compile(table)
     values = list(map(statement.values, rows))

@@ -7,7 +7,7 @@ group fails, only that job is rolled back.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from operator import attrgetter, itemgetter
@@ -22,6 +22,7 @@ from sqlmodel.sql.sqltypes import UTCDateTime
 
 from attestlab.core.db.tables import Result
 
+Row = Mapping[str, object] | tuple[object, ...]  # by column, or the values of all columns in their order
 BindProcessors = list[tuple[int, Callable[[Any], Any]]]  # SQLAlchemy's, each of its column's type
 _SQLITE = sqlite_dialect()
 
@@ -61,7 +62,7 @@ class Transaction:
         self.asked_at = self.locked_at if asked_at is None else asked_at
         self.completed_at = self.locked_at
         self.cache: dict[Hashable, Any] = {}  # the type depends on the key
-        self._rows: defaultdict[Table, list[Mapping[str, object]]] = defaultdict(list)
+        self._rows: defaultdict[Table, list[Row]] = defaultdict(list)
         self._buffers: defaultdict[Buffer[Any], list[Any]] = defaultdict(list)  # of several types
         self._after_commit: list[Callable[[], None]] = []
         self._savepoint: NestedTransaction | None = None
@@ -70,6 +71,10 @@ class Transaction:
     def add(self, table: Table, row: NamedTuple | Mapping[str, object]) -> None:
         """Buffer a record or a mapping of all columns for insertion, at the latest just before the commit."""
         self._rows[table].append(row if isinstance(row, Mapping) else row._asdict())
+
+    def add_rows(self, table: Table, rows: Iterable[tuple[object, ...]]) -> None:
+        """Buffer rows for insertion, each with the values of all columns in their order."""
+        self._rows[table].extend(rows)
 
     def exec(self, statement: Executable, parameters: Any = None) -> Result:  # SQLAlchemy's type is private
         """Send the buffered inserts, then run a statement that sees them or must follow them."""
@@ -135,7 +140,7 @@ class Transaction:
 
     def _open_savepoint(self) -> None:
         """Send the rows that earlier jobs added, so that the savepoint covers only this job's work."""
-        own: defaultdict[Table, list[Mapping[str, object]]] = defaultdict(list)
+        own: defaultdict[Table, list[Row]] = defaultdict(list)
         for table, rows in self._rows.items():
             mark = self._mark_rows.get(table, 0)
             if rows[mark:]:
@@ -178,16 +183,21 @@ class Transaction:
             callback()
 
 
-def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
+def _insert(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
     """Insert rows directly through the driver, which skips SQLAlchemy's work per row; on PostgreSQL with COPY."""
     if connection.dialect.name == "sqlite":
         execute_many(connection, _sqlite_insert(table), rows)
     elif len(rows) == 1:
-        connection.execute(table.insert(), rows)
+        connection.execute(table.insert(), map_row(table, rows[0]))
     else:
         from attestlab.core.db import copying  # loads the driver, which SQLite does not need
 
         copying.copy_rows(connection, table, rows)
+
+
+def map_row(table: Table, row: Row) -> Mapping[str, object]:
+    """Return a row by its columns."""
+    return row if isinstance(row, Mapping) else dict(zip(table.columns.keys(), row, strict=True))
 
 
 def _update(connection: Connection, table: Table, names: tuple[str, ...], rows: Sequence[Mapping[str, object]]) -> None:
@@ -200,7 +210,7 @@ def _update(connection: Connection, table: Table, names: tuple[str, ...], rows: 
 
 
 class DriverStatement:
-    """A driver-level statement for many rows: its text, and the conversion of a row to its parameters."""
+    """A driver-level statement for many rows: its text, and the conversion of rows to its parameters."""
 
     def __init__(self, text: str, table: Table, names: list[str]) -> None:
         self.text = text
@@ -214,17 +224,20 @@ class DriverStatement:
         compiled = statement.compile(dialect=_SQLITE)
         return cls(str(compiled), table, [name.removeprefix("_") for name in compiled.positiontup or []])
 
-    def parameters(self, row: Mapping[str, object]) -> tuple[object, ...]:
-        """Return the values of a row, in the driver's order and in its types."""
-        values = list(self._get_values(row))
+    def parameters(self, rows: Sequence[Row]) -> list[tuple[object, ...]]:
+        """Return the values of rows, in the driver's order and in its types; a tuple has that order already."""
+        get_values = self._get_values
+        columns: list[Iterable[object]] = list(
+            zip(*[row if isinstance(row, tuple) else get_values(row) for row in rows], strict=True)
+        )
         for place, process in self._processors:
-            values[place] = process(values[place])
-        return tuple(values)
+            columns[place] = map(process, columns[place])
+        return list(zip(*columns, strict=True))
 
 
-def execute_many(connection: Connection, statement: DriverStatement, rows: Sequence[Mapping[str, object]]) -> None:
+def execute_many(connection: Connection, statement: DriverStatement, rows: Sequence[Row]) -> None:
     """Run a driver-level statement for many rows."""
-    connection.exec_driver_sql(statement.text, [statement.parameters(row) for row in rows])
+    connection.exec_driver_sql(statement.text, statement.parameters(rows))
 
 
 @cache
@@ -270,9 +283,11 @@ def _format_time(at: datetime | None) -> str | None:
     """
     if at is None:
         return None
-    if at.utcoffset() is None:
-        raise ValueError(f"{at!r} has no UTC offset. Pass an aware datetime.")
-    return at.astimezone(UTC).isoformat(" ", "microseconds")[:26]
+    if at.tzinfo is not UTC:
+        if at.utcoffset() is None:
+            raise ValueError(f"{at!r} has no UTC offset. Pass an aware datetime.")
+        at = at.astimezone(UTC)
+    return at.isoformat(" ", "microseconds")[:26]
 
 
 _RANKS: dict[str, int] = {}

@@ -8,7 +8,7 @@ from importlib import import_module
 from sqlalchemy import ColumnElement, Connection, Insert, Table
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
-from attestlab.core.db.transaction import DriverStatement, execute_many
+from attestlab.core.db.transaction import DriverStatement, Row, execute_many, map_row
 
 Columns = ReadOnlyColumnCollection[str, ColumnElement[object]]
 
@@ -31,13 +31,13 @@ class Upsert:
         """Insert or update one row, or several."""
         connection.execute(self._statement(connection.dialect.name), rows)
 
-    def run_many(self, connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
+    def run_many(self, connection: Connection, rows: Sequence[Row]) -> None:
         """Insert or update many rows with all columns; on SQLite directly through the driver, as inserts are sent.
 
         `change` must bind no value.
         """
         if connection.dialect.name != "sqlite":
-            self.run(connection, rows)
+            self.run(connection, [map_row(self._table, row) for row in rows])
             return
         if self._sqlite is None:
             self._sqlite = DriverStatement.compile(self._statement("sqlite"), self._table)

@@ -4,8 +4,10 @@ Deliveries read events from the outbox. An event is in the outbox if and only if
 was committed, so none is lost and none is invented. Rows form one hash chain.
 """
 
-from collections.abc import Set
+from collections.abc import Iterable, Mapping, Set
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
@@ -19,11 +21,22 @@ from attestlab.core.db.tables import model_of, short_repr, table_of
 from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.encoding import format_time
 from attestlab.core.events import Event
-from attestlab.core.ids import new_id
+from attestlab.core.ids import new_ids
 from attestlab.core.records.hash_chain import SEQUENCE_TYPE, Chain, read_head
 
 CHAIN = "outbox"
-BUFFER = Buffer[tuple[UUID, Event, datetime]]("outbox")
+
+
+class PublishedFacts(NamedTuple):
+    """An event to store: its tenant, type and facts, as JSON has them, and its time."""
+
+    tenant_id: UUID
+    type: str
+    facts: Mapping[str, object]
+    at: datetime
+
+
+BUFFER = Buffer[PublishedFacts]("outbox")
 
 
 @short_repr
@@ -54,12 +67,18 @@ _LAST_OF_EACH = text(
     "SELECT asked, (SELECT max(sequence) FROM outbox_events WHERE tenant_id = asked) "
     "FROM unnest(CAST(:tenants AS uuid[])) AS asked"
 ).columns(asked=Uuid, last=BigInteger)
+_MOMENT = attrgetter("at")
 _LAST_SEQUENCES = "outbox.last_sequences"  # in a transaction's cache, by tenant
 
 
 def publish(tx: Transaction, tenant_id: UUID, event: Event, *, at: datetime) -> None:
     """Publish an event to the outbox of `tenant_id`; it is stored if and only if the transaction commits."""
-    tx.buffer(BUFFER).append((tenant_id, event, at))
+    tx.buffer(BUFFER).append(PublishedFacts(tenant_id, event.type, event.data(), at))
+
+
+def publish_facts(tx: Transaction, events: Iterable[PublishedFacts]) -> None:
+    """Publish many events by their facts, which are those that the class of their type declares."""
+    tx.buffer(BUFFER).extend(events)
 
 
 def last_seq(connection: Connection) -> int:
@@ -75,9 +94,9 @@ def event_writer(clock: Clock) -> CommitHook:
         if not published:
             return
         chain = Chain(tx, CHAIN)
-        _load_last_sequences(tx, {tenant_id for tenant_id, _, _ in published})
-        for tenant_id, event, at in published:
-            tx.add(_table, {**_row(chain, tenant_id, event, at), "sequence": _next_sequence(tx, tenant_id)})
+        _load_last_sequences(tx, {event.tenant_id for event in published})
+        ids = [event_id for at, group in groupby(published, _MOMENT) for event_id in new_ids(at, len(list(group)))]
+        tx.add_rows(_table, [_build_row(tx, chain, *each) for each in zip(ids, published, strict=True)])
         published.clear()
         chain.save(tx)
 
@@ -102,24 +121,16 @@ def _next_sequence(tx: Transaction, tenant_id: UUID) -> int:
     return last[tenant_id]
 
 
-def _row(chain: Chain, tenant_id: UUID, event: Event, at: datetime) -> dict[str, object]:
-    event_id = new_id(at)
-    body = canonical_trusted(envelope(event_id, event, at))
+def _build_row(tx: Transaction, chain: Chain, event_id: UUID, event: PublishedFacts) -> OutboxEventRecord:
+    tenant_id, kind, facts, at = event
+    body = canonical_trusted(envelope(event_id, kind, facts, at))
     seq, link, _ = chain.extend(chained_bytes(tenant_id, body))
-    return {
-        "seq": seq,
-        "id": event_id,
-        "tenant_id": tenant_id,
-        "type": event.type,
-        "created_at": at,
-        "body": body,
-        "hash": link,
-    }
+    return OutboxEventRecord(seq, event_id, tenant_id, kind, at, body, link, _next_sequence(tx, tenant_id))
 
 
-def envelope(event_id: UUID, event: Event, at: datetime) -> dict[str, object]:
+def envelope(event_id: UUID, kind: str, facts: Mapping[str, object], at: datetime) -> dict[str, object]:
     """Return the envelope of an event, as SPEC defines it under Events."""
-    return {"id": event_id, "type": event.type, "created_at": format_time(at), "data": event.data()}
+    return {"id": event_id, "type": kind, "created_at": format_time(at), "data": facts}
 
 
 def chained_bytes(tenant_id: UUID, body: bytes) -> bytes:

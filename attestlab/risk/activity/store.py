@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
@@ -131,8 +133,8 @@ class Occurrence(NamedTuple):
     @property
     def activity_key(self) -> ActivityKey:
         """The row of activity that counts it."""
-        score_class = min(int(self.score * SCORE_CLASSES / MAX_SCORE), SCORE_CLASSES - 1)
-        return ActivityKey(self.tenant_id, self.source, find_hour(self.occurred_at), self.signal_type, score_class)
+        hour, score_class = find_hour(self.occurred_at), find_score_class(self.score)
+        return ActivityKey(self.tenant_id, self.source, hour, self.signal_type, score_class)
 
 
 class SourceKey(NamedTuple):
@@ -168,21 +170,36 @@ def write_activity(tx: Transaction) -> None:
     sources, activity = count_sources(noted), count_activity(noted)
     noted.clear()
     tx.flush()
-    ADD_SOURCES.run_many(tx.connection, [{**key._asdict(), **sources[key]._asdict()} for key in sorted(sources)])
-    counted = [{**key._asdict(), "count": activity[key]} for key in sorted(activity)]
-    ADD_ACTIVITY.run_many(tx.connection, counted)
+    ADD_SOURCES.run_many(tx.connection, [(*key, *sources[key]) for key in sorted(sources)])
+    ADD_ACTIVITY.run_many(tx.connection, [(*key, activity[key]) for key in sorted(activity)])
 
 
 def count_sources(occurrences: Iterable[Occurrence]) -> Mapping[SourceKey, FactTally]:
-    """Count signals by source."""
-    return tally((each.source_key, each.occurred_at) for each in occurrences)
+    """Count signals by source; those of one tenant that follow each other are looked up by texts alone."""
+    counts: dict[SourceKey, FactTally] = {}
+    for tenant_id, of_tenant in groupby(occurrences, key=itemgetter(0)):
+        for source, found in tally((source, at) for _, source, _, _, at in of_tenant).items():
+            key = SourceKey(tenant_id, source)
+            counts[key] = found.merge(counts.get(key))
+    return counts
 
 
 def count_activity(occurrences: Iterable[Occurrence]) -> Mapping[ActivityKey, int]:
-    """Count signals by source, hour, type and class."""
-    return Counter(each.activity_key for each in occurrences)
+    """Count signals by source, hour, type and class; those of one tenant as `count_sources` does."""
+    counts: Counter[ActivityKey] = Counter()
+    for tenant_id, of_tenant in groupby(occurrences, key=itemgetter(0)):
+        found: defaultdict[tuple[str, int, str, int], int] = defaultdict(int)
+        for _, source, signal_type, score, at in of_tenant:
+            found[source, find_hour(at), signal_type, find_score_class(score)] += 1
+        counts.update({ActivityKey(tenant_id, *key): count for key, count in found.items()})
+    return counts
 
 
 def find_hour(moment: datetime) -> int:
     """Return the hour of a moment, counted from 1970."""
     return int(moment.timestamp() // HOUR_S)
+
+
+def find_score_class(score: float) -> int:
+    """Return the class of a score, of equal width; the last one includes the end of the scale."""
+    return min(int(score * SCORE_CLASSES / MAX_SCORE), SCORE_CLASSES - 1)

@@ -7,24 +7,28 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.ids import new_id
+from attestlab.core.ids import new_ids
 from attestlab.core.records import outbox
+from attestlab.core.records.outbox import PublishedFacts
 from attestlab.risk.activity.store import Occurrence, note_activity
 from attestlab.risk.enforcement import cases, lists
 from attestlab.risk.events import SignalCreated, SignalEscalated
-from attestlab.risk.links import LinkSource, note_links
+from attestlab.risk.links import LinkSource, may_mention, note_links
 from attestlab.risk.numbering import UNNUMBERED, NumberedRows
 from attestlab.risk.rules import SIGNAL_THRESHOLD, Entity
 from attestlab.risk.signals import store
 from attestlab.risk.signals.store import RiskSignalRecord
 
 NUMBERED = NumberedRows(store.signals, RiskSignalRecord)
+# A plain tuple with the fields of an `Occurrence`, which have the same names in a record.
+_get_occurrence: Callable[[RiskSignalRecord], Any] = attrgetter(*Occurrence._fields)
 
 
 class NewSignal(NamedTuple):
@@ -49,8 +53,7 @@ def record_signals(
     """
     recorded = record_without_events(tx, tenant_id, new, at=at, escalate=not is_backfill)
     if not is_backfill:
-        for record in recorded:
-            _publish(tx, record, at)
+        outbox.publish_facts(tx, _list_events(recorded, at))
     return recorded
 
 
@@ -59,10 +62,13 @@ def record_without_events(
 ) -> list[RiskSignalRecord]:
     """Record signals without publishing an event, and escalate those at the tenant's threshold if asked to."""
     case_of = _open_cases(tx, tenant_id, new, at) if escalate else {}
-    recorded = [_build_record(tenant_id, signal, case_of.get(index), at) for index, signal in enumerate(new)]
+    ids = new_ids(at, len(new))
+    recorded = [
+        _build_record(ids[index], tenant_id, signal, case_of.get(index), at) for index, signal in enumerate(new)
+    ]
     NUMBERED.add(tx, recorded)
-    note_links(tx, map(describe_link_source, recorded))
-    note_activity(tx, map(describe_occurrence, recorded))
+    note_links(tx, [describe_link_source(record) for record in recorded if may_mention(record.details)])
+    note_activity(tx, map(_get_occurrence, recorded))
     return recorded
 
 
@@ -80,11 +86,6 @@ def describe_link_source(record: RiskSignalRecord) -> LinkSource:
     return LinkSource(record.tenant_id, record.source, *entity, record.details, record.occurred_at)
 
 
-def describe_occurrence(record: RiskSignalRecord) -> Occurrence:
-    """Return what activity counts."""
-    return Occurrence(record.tenant_id, record.source, record.signal_type, record.score, record.occurred_at)
-
-
 def _open_cases(tx: Transaction, tenant_id: UUID, new: Sequence[NewSignal], at: datetime) -> dict[int, UUID]:
     """Escalate the signals at the threshold, except those of allowed entities; returns cases by the signal's index."""
     threshold = cases.find_threshold(tx.connection, tenant_id)
@@ -98,34 +99,25 @@ def _open_cases(tx: Transaction, tenant_id: UUID, new: Sequence[NewSignal], at: 
     return {index: opened[signal.entity] for index, signal in reached if signal.entity in opened}
 
 
-def _build_record(tenant_id: UUID, signal: NewSignal, case_id: UUID | None, at: datetime) -> RiskSignalRecord:
-    return RiskSignalRecord(
-        seq=UNNUMBERED,
-        id=new_id(at),
-        tenant_id=tenant_id,
-        source=signal.source,
-        signal_type=signal.signal_type,
-        score=signal.score,
-        entity_type=signal.entity.type.value,
-        entity_id=signal.entity.id,
-        details=signal.details,
-        occurred_at=signal.occurred_at,
-        created_at=at,
-        case_id=case_id,
-        event_id=signal.event_id,
-        replaces=signal.replaces,
-    )
+def _build_record(
+    signal_id: UUID, tenant_id: UUID, signal: NewSignal, case_id: UUID | None, at: datetime
+) -> RiskSignalRecord:
+    source, signal_type, score, (entity_type, entity_id), details, occurred_at, event_id, replaces = signal
+    named = (tenant_id, source, signal_type, score, entity_type.value, entity_id, details)
+    return RiskSignalRecord(UNNUMBERED, signal_id, *named, occurred_at, at, case_id, event_id, replaces)
 
 
-def _publish(tx: Transaction, record: RiskSignalRecord, at: datetime) -> None:
-    created = SignalCreated(
-        signal_id=record.id,
-        signal_source=record.source,
-        signal_type=record.signal_type,
-        risk_score=math.floor(record.score),
-        subject_type=record.entity_type,
-        subject_id=record.entity_id,
-    )
-    outbox.publish(tx, record.tenant_id, created, at=at)
-    if record.case_id is not None:
-        outbox.publish(tx, record.tenant_id, SignalEscalated(**vars(created), case_id=record.case_id), at=at)
+def _list_events(recorded: Sequence[RiskSignalRecord], at: datetime) -> Iterator[PublishedFacts]:
+    """Yield the events of signals, made of their facts, because their classes would take half of the time."""
+    for record in recorded:
+        facts: dict[str, object] = {
+            "signal_id": record.id,
+            "signal_source": record.source,
+            "signal_type": record.signal_type,
+            "risk_score": math.floor(record.score),
+            "subject_type": record.entity_type,
+            "subject_id": record.entity_id,
+        }
+        yield PublishedFacts(record.tenant_id, SignalCreated.type, facts, at)
+        if record.case_id is not None:
+            yield PublishedFacts(record.tenant_id, SignalEscalated.type, {**facts, "case_id": record.case_id}, at)
