@@ -76,16 +76,27 @@ def respell(key: LinkKey) -> LinkKey | None:
 
     Links that older versions recorded stay as they are in the records, and are read with this.
     """
-    first, second = _respell_end(key.first_type, key.first_id), _respell_end(key.second_type, key.second_id)
-    if first is None or second is None or first == second:
-        return None
-    return LinkKey(key.tenant_id, *min(first, second), *max(first, second), key.kind)
+    ends = [_spell_end(key.first_type, key.first_id), _spell_end(key.second_type, key.second_id)]
+    return next(_join_ends(key.tenant_id, ends, key.kind), None)
 
 
-@lru_cache(maxsize=4_096)
-def _respell_end(kind: str, entity_id: str) -> tuple[str, str] | None:
-    """Return type and id in its one spelling, None of a placeholder; cached, because facts name the same ones often."""
+@lru_cache(maxsize=1_024)
+def _spell_end(kind: str, entity_id: str) -> tuple[str, str] | None:
+    """Return an entity in its one spelling, or None if its id is a placeholder; many facts share devices and addresses.
+
+    >>> _spell_end("ip", "2001:DB8::0009"), _spell_end("device", "unknown")
+    (('ip', '2001:db8::9'), None)
+    """
     return None if names_nothing(kind, entity_id) else (kind, spell_id(kind, entity_id))
+
+
+def _join_ends(tenant_id: UUID, ends: Iterable[tuple[str, str] | None], kind: str) -> Iterator[LinkKey]:
+    """Return a link for each two entities in their one spelling."""
+    for first, second in combinations([end for end in ends if end is not None], 2):
+        if first < second:
+            yield LinkKey(tenant_id, *first, *second, kind)
+        elif first != second:
+            yield LinkKey(tenant_id, *second, *first, kind)
 
 
 class LinkSource(NamedTuple):
@@ -107,12 +118,10 @@ def may_mention(details: str) -> bool:
 def find_links(fact: LinkSource) -> Iterator[LinkKey]:
     """Yield a link for each two entities that a fact names; most facts name one only, and cost a microsecond."""
     if not may_mention(fact.details):
-        return
+        return iter(())
     named = dict.fromkeys([(fact.entity_type, fact.entity_id), *_find_mentions(fact.details)])
-    for first, second in combinations([*named][:MAX_ENTITIES], 2):
-        link = respell(LinkKey(fact.tenant_id, *first, *second, fact.source))
-        if link is not None:
-            yield link
+    ends = [_spell_end(*end) for end in [*named][:MAX_ENTITIES]]
+    return _join_ends(fact.tenant_id, ends, fact.source)
 
 
 def _find_mentions(details: str) -> Iterator[tuple[str, str]]:
@@ -176,8 +185,7 @@ def write_links(tx: Transaction) -> None:
     tallies = tally(sightings)
     sightings.clear()
     tx.flush()
-    rows = [dict(zip(RiskLinkRecord._fields, (*link, *tallies[link]), strict=True)) for link in sorted(tallies)]
-    ADD.run_many(tx.connection, rows)
+    ADD.run_many(tx.connection, [(*link, *tallies[link]) for link in sorted(tallies)])
 
 
 def see_links(facts: Iterable[LinkSource]) -> Iterator[tuple[LinkKey, datetime]]:
