@@ -126,7 +126,8 @@ async def _recover(
             matched += len(events)
             if events and not is_dry_run:
                 enqueue = partial(webhook_deliveries.enqueue, recovery=recovery, events=events, caller=caller)
-                enqueued += await executor.write(enqueue)
+                async with executor.bulk.piece():
+                    enqueued += await executor.write(enqueue)
             if after is None:
                 return matched, enqueued
     except AttestLabError as error:

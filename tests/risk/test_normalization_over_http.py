@@ -10,6 +10,8 @@ import pytest
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import format_time
+from attestlab.risk.normalization import service
+from support.bulk_pieces import count_pieces
 from support.risk import get, list_ids, post
 
 pytestmark = pytest.mark.one_world
@@ -113,3 +115,14 @@ def test_events_are_normalized_again_into_signals_that_replace_the_first(key: ht
     assert [each["id"] for each in older] == [later["id"], unchanged["id"], first["id"]]
     assert post(key, "events/normalize", {"to": format_time(clock.now())}) == {"events": 2, "changed": 0}
     assert post(key, "events/normalize", {}) == {"events": 3, "changed": 1}
+
+
+def test_each_slice_of_events_is_a_piece_of_background_work(key: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slices followed each other at once, next to the requests of others."""
+    monkeypatch.setattr(service, "EVENTS_PER_SLICE", 2)
+    for _ in range(3):
+        send(key)
+    pieces = count_pieces(monkeypatch)
+
+    assert post(key, "events/normalize", {})["events"] == 3
+    assert len(pieces) == 2

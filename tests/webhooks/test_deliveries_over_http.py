@@ -28,6 +28,7 @@ from attestlab.webhooks.deliveries import Recovery, WebhookDeliveries
 from attestlab.webhooks.http_transport import HttpTransport, OutgoingRequest, ReceiverResponse
 from attestlab.webhooks.rules import EndpointStatus
 from support import patient_http
+from support.bulk_pieces import count_pieces
 from support.in_process_server import serve_in_thread, wait_until
 from support.loop_queries import growing_tables_read_on_the_loop
 from support.orgs import TenantClients
@@ -180,6 +181,20 @@ def test_resend_to_a_disabled_endpoint_is_a_conflict_that_says_what_to_do(accoun
     answer = account.http.post(f"/v1/webhooks/deliveries/{old['id']}/resend")
     assert (answer.status_code, answer.json()["code"]) == (409, "CONFLICT")
     assert "status to active" in answer.json()["message"]
+
+
+def test_recovered_events_are_enqueued_in_pieces_of_background_work(
+    account: Account, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account.bench.transport.answer = responding(410)
+    account.bench.publish(account.caller)
+    account.bench.step()
+    account.http.patch(account.path, json={"status": "active"})
+    clock.advance(timedelta(seconds=1))
+    pieces = count_pieces(monkeypatch)
+
+    assert (account.recover("all", dry_run=True)["matched"], len(pieces)) == (1, 0)
+    assert (account.recover("all")["enqueued"], len(pieces)) == (1, 1)
 
 
 def test_recover_failed_missing_and_all(account: Account, clock: FixedClock) -> None:

@@ -20,22 +20,18 @@ from sqlmodel.sql.sqltypes import UTCDateTime
 
 from attestlab.core.db.transaction import Row
 
-_DIALECT = postgresql_dialect()  # type: ignore[no-untyped-call]  # it has no hints
+DIALECT = postgresql_dialect()  # type: ignore[no-untyped-call]  # it has no hints
 _TYPES = "copied_types"
 
 
-class _CopyStatement:
-    """The COPY of a table: its text, its columns' types as OIDs, and the conversion of a row to its values."""
+class RowValues:
+    """Reads rows of a table: their values in the order of its columns."""
 
     def __init__(self, table: Table) -> None:
-        quote = _DIALECT.identifier_preparer
-        names = ", ".join(map(quote.format_column, table.columns))
-        self.text = f"COPY {quote.format_table(table)} ({names}) FROM STDIN (FORMAT BINARY)"
-        self.types = [_find_oid(column.type.compile(_DIALECT)) for column in table.columns]
         self._get_values: Callable[[Mapping[str, object]], tuple[object, ...]] = itemgetter(*table.columns.keys())
         self._times = [place for place, column in enumerate(table.columns) if isinstance(column.type, UTCDateTime)]
 
-    def values(self, row: Row) -> tuple[object, ...]:
+    def read(self, row: Row) -> tuple[object, ...]:
         """Return the values of a row in the order of the columns, as a tuple has them already.
 
         Raises:
@@ -49,10 +45,21 @@ class _CopyStatement:
         return values
 
 
+class _CopyStatement:
+    """The COPY of a table: its text, its columns' types as OIDs, and the conversion of a row to its values."""
+
+    def __init__(self, table: Table) -> None:
+        quote = DIALECT.identifier_preparer
+        names = ", ".join(map(quote.format_column, table.columns))
+        self.text = f"COPY {quote.format_table(table)} ({names}) FROM STDIN (FORMAT BINARY)"
+        self.types = [_find_oid(column.type.compile(DIALECT)) for column in table.columns]
+        self.values = RowValues(table)
+
+
 def copy_rows(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
     """Insert at least two rows of all columns; SQLAlchemy translates the driver's errors as those of any statement."""
     statement = _compile(table)
-    values = list(map(statement.values, rows))
+    values = list(map(statement.values.read, rows))
     connection.exec_driver_sql(statement.text, values, {_TYPES: statement.types})
 
 

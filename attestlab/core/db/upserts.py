@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from sqlalchemy import ColumnElement, Connection, Insert, Table
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from attestlab.core.db.transaction import DriverStatement, Row, execute_many, map_row
 
+if TYPE_CHECKING:
+    from attestlab.core.db.json_upserts import JsonUpsert
+
 Columns = ReadOnlyColumnCollection[str, ColumnElement[object]]
+Change = Callable[[Columns], dict[str, object]]
 
 
 class Upsert:
@@ -20,28 +25,39 @@ class Upsert:
     first use, so that an installation on SQLite does not load the PostgreSQL dialect.
     """
 
-    def __init__(self, table: Table, *, key: tuple[str, ...], change: Callable[[Columns], dict[str, object]]) -> None:
+    def __init__(self, table: Table, *, key: tuple[str, ...], change: Change) -> None:
         self._table = table
         self._key = key
         self._change = change
         self._built: dict[str, Insert] = {}
         self._sqlite: DriverStatement | None = None
+        self._json: JsonUpsert | None = None  # of PostgreSQL
 
     def run(self, connection: Connection, rows: Mapping[str, object] | Sequence[Mapping[str, object]]) -> None:
         """Insert or update one row, or several."""
         connection.execute(self._statement(connection.dialect.name), rows)
 
     def run_many(self, connection: Connection, rows: Sequence[Row]) -> None:
-        """Insert or update many rows with all columns; on SQLite directly through the driver, as inserts are sent.
+        """Insert or update many rows with all columns, no two of them with one key, directly through the driver.
 
         `change` must bind no value.
         """
         if connection.dialect.name != "sqlite":
-            self.run(connection, [map_row(self._table, row) for row in rows])
+            self._run_json(connection, rows)
             return
         if self._sqlite is None:
             self._sqlite = DriverStatement.compile(self._statement("sqlite"), self._table)
         execute_many(connection, self._sqlite, rows)
+
+    def _run_json(self, connection: Connection, rows: Sequence[Row]) -> None:
+        if len(rows) == 1:
+            self.run(connection, map_row(self._table, rows[0]))
+            return
+        if self._json is None:
+            from attestlab.core.db.json_upserts import JsonUpsert  # loads the driver, which SQLite does not need
+
+            self._json = JsonUpsert(self._table, key=self._key, change=self._change)
+        self._json.run(connection, rows)
 
     def _statement(self, dialect: str) -> Insert:
         if dialect not in self._built:

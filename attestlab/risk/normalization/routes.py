@@ -85,7 +85,8 @@ async def normalize_risk_events(
     try:
         while after is not None:
             period = EventPeriod(body.since, body.until, after)
-            done = await executor.write(partial(normalization.normalize_slice, period, caller))
+            async with executor.bulk.piece():
+                done = await executor.write(partial(normalization.normalize_slice, period, caller))
             events, changed, after = events + done.events, changed + done.changed, done.last
     except AttestLabError as error:
         if events:

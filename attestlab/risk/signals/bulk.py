@@ -29,8 +29,8 @@ from attestlab.risk.signals.store import BulkProgressRecord
 LINKING_WORK = 6  # of a signal that names six entities: it writes fifteen links
 ESCALATION_WORK = 3
 WORK_PER_S = 25_000.0  # of a writer whose writes were not measured yet
-MIN_WORK_PER_S, MAX_WORK_PER_S = 2_500.0, 250_000.0
-MIN_WORK_MEASURED = 200  # less work takes no longer than the commit around it
+MIN_WORK_PER_S, MAX_WORK_PER_S = 4_000.0, 250_000.0
+MIN_WORK_MEASURED = 60  # less takes no longer than what surrounds it; a piece of the slowest pace has more
 PROGRESS_TTL = timedelta(hours=24)  # as long as an Idempotency-Key is kept
 
 
