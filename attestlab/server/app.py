@@ -51,6 +51,7 @@ from attestlab.risk.velocity import record_blocked_address
 from attestlab.server.api_reference import load_vocabulary
 from attestlab.server.dashboards import PREFIX, Dashboards, are_installed, refuse
 from attestlab.server.login_learner import LoginLearner
+from attestlab.server.memory_watch import MemoryWatch, list_pools
 from attestlab.server.warm_up import warm_up
 from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Stage
@@ -274,12 +275,15 @@ async def serve(
     feeder.start(write_queue.background)
     learner = LoginLearner(lab.risk.logins.backfill, write_queue.executor)
     learner.start(write_queue.background)
+    memory_watch = MemoryWatch(list_pools(lab), application.metrics.observe_child_memory)
+    memory_watch.start(write_queue.background)
     ready()
     await stop.wait()
     loop.call_later(STOP_TIMEOUT_S, lab.storage.cancel_waits)
     await sweeper.finish(within_s=0)
     await feeder.finish()
     await learner.finish()
+    await memory_watch.finish()
     await dispatcher.finish(within_s=0)
     if dashboards is not None:
         await dashboards.stop()

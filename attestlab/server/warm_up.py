@@ -1,7 +1,8 @@
 """Starts the child processes of queries before their first job, while a person signs in to the dashboards.
 
 A process takes one to three seconds to start and to load DuckDB and pyarrow, and a page of the dashboards asks several
-at once. They run with low priority, and end if no job comes within five minutes (`core.execution.worker_processes`).
+at once. They run with low priority, and end if no job comes within five minutes (`core.execution.worker_processes`),
+or sooner when memory is short (`server.memory_watch`).
 """
 
 from __future__ import annotations

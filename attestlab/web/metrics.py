@@ -75,6 +75,13 @@ class Metrics:
         self._connections = self._level(
             "attestlab_database_connections_in_use", "Connections to PostgreSQL in use; 0 on SQLite."
         )
+        self._child_memory = Gauge(
+            "attestlab_child_processes_memory_bytes",
+            "Proportional set size of child processes, by their work.",
+            ("work",),
+            registry=self.registry,
+            multiprocess_mode="livesum",
+        )
         # Cache by route and status: the library would look children up by label under a lock.
         self._children: dict[tuple[int, int], tuple[Counter, Histogram]] = {}
 
@@ -120,6 +127,10 @@ class Metrics:
     def observe_connections(self, in_use: int) -> None:
         """Report the number of connections to PostgreSQL in use."""
         self._connections.set(in_use)
+
+    def observe_child_memory(self, work: str, taken_bytes: int) -> None:
+        """Report the memory of the child processes of a kind of work."""
+        self._child_memory.labels(work).set(taken_bytes)
 
     def render(self) -> bytes:
         """Render all metrics in text format 0.0.4. Thread-safe."""

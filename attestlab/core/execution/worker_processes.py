@@ -49,7 +49,7 @@ OnDisconnect = Callable[[Callable[[], None]], None]
 class WorkerProcesses:
     """Runs module-level functions in child processes; `close` ends them.
 
-    `run` is called on an event loop. `_lock` protects `_idle`.
+    `run` is called on an event loop. `_lock` protects `_idle` and `_workers`.
 
     Args:
         processes: how many jobs run at once.
@@ -63,6 +63,7 @@ class WorkerProcesses:
         self._threads = ThreadPoolExecutor(processes, "attestlab-workers")
         self._blocking_slots = Semaphore(processes)
         self._idle: list[_Worker] = []
+        self._workers: set[_Worker] = set()  # with those at work
         self._lock = Lock()
         self._queues: dict[Hashable, _Queue] = {}
         self._shares: dict[Share, _Queue] = {}
@@ -165,7 +166,7 @@ class WorkerProcesses:
             raise
         finally:
             end_waiting()
-            loop.call_later(IDLE_S, self._end_idle)
+            loop.call_later(IDLE_S, self.end_idle)
 
     def _execute(self, job: _Job[Result], end_waiting: Callable[[], None] = lambda: None) -> Result:
         """Run the job in a child process; called in a thread, which only waits."""
@@ -174,10 +175,10 @@ class WorkerProcesses:
         try:
             get_result = job.execute(worker)
         except (EOFError, OSError, struct.error):
-            worker.end()
+            self._end(worker)
             raise job.reason or WorkAborted("The process of this work died. Retry the request.") from None
         if worker.is_spent:
-            worker.end()
+            self._end(worker)
         else:
             worker.used_at = monotonic()
             with self._lock:
@@ -190,20 +191,35 @@ class WorkerProcesses:
                 worker = self._idle.pop()
                 if worker.process.poll() is None:
                     return worker
+                self._workers.discard(worker)
                 worker.end()
-        return _Worker()
+        worker = _Worker()
+        with self._lock:
+            self._workers.add(worker)
+        return worker
 
-    def _end_idle(self, *, unused_s: float = IDLE_S) -> None:
+    def _end(self, *workers: _Worker) -> None:
+        with self._lock:
+            self._workers.difference_update(workers)
+        for worker in workers:
+            worker.end()
+
+    def list_pids(self) -> list[int]:
+        """List the numbers of the processes, idle ones too. Thread-safe."""
+        with self._lock:
+            return [each.process.pid for each in self._workers]
+
+    def end_idle(self, *, unused_s: float = IDLE_S) -> None:
+        """End the processes that no job has used for `unused_s`. Thread-safe."""
         with self._lock:
             old = [each for each in self._idle if monotonic() - each.used_at >= unused_s]
             self._idle = [each for each in self._idle if each not in old]
-        for worker in old:
-            worker.end()
+        self._end(*old)
 
     def close(self) -> None:
         """End the processes; a running job fails at the latest when its process ends."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        self._end_idle(unused_s=0)
+        self.end_idle(unused_s=0)
 
 
 class _Owner(NamedTuple):

@@ -28,7 +28,7 @@ class MediaScanner:
     """
 
     def __init__(self, processes: int = 2) -> None:
-        self._workers = WorkerProcesses(processes)
+        self.workers = WorkerProcesses(processes)
 
     async def scan(
         self,
@@ -48,7 +48,7 @@ class MediaScanner:
         """
         arguments = (_require_bounded(content), content_type, indicators, claimed_at)
         with _report_aborted_scan():
-            return await self._workers.run(
+            return await self.workers.run(
                 tenant, scan_in_child, *arguments, timeout_s=SCAN_TIMEOUT_S, on_disconnect=on_disconnect
             )
 
@@ -63,11 +63,11 @@ class MediaScanner:
         """Do the same as `scan` for callers without an event loop; blocks until a process is free."""
         arguments = (_require_bounded(content), content_type, indicators, claimed_at)
         with _report_aborted_scan():
-            return self._workers.run_blocking(scan_in_child, *arguments, timeout_s=SCAN_TIMEOUT_S)
+            return self.workers.run_blocking(scan_in_child, *arguments, timeout_s=SCAN_TIMEOUT_S)
 
     def close(self) -> None:
         """End the child processes."""
-        self._workers.close()
+        self.workers.close()
 
 
 def scan_in_child(

@@ -21,7 +21,7 @@ def test_scan_that_does_not_end_well_is_refused_and_the_next_one_runs(work: str)
     try:
         refused = pytest.raises(ValidationFailed, match=r"256 MiB, or crashes a parser\. Send a smaller")
         with refused, scanner._report_aborted_scan():
-            scanned._workers.run_blocking(eval, work, timeout_s=0.5)
+            scanned.workers.run_blocking(eval, work, timeout_s=0.5)
         assert scanned.scan_blocking(JPEG, claimed_at=TAKEN_AT).score == 0
     finally:
         scanned.close()
