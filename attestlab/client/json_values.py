@@ -31,7 +31,7 @@ def encode_body(body: object) -> bytes:
         ValidationFailed: a value has no JSON form; the error names the member.
     """
     try:
-        return json.dumps(body, default=_encode_value, allow_nan=False, separators=(",", ":")).encode()
+        return ENCODER.encode(body).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise _describe_failure(body, error) from None
 
@@ -79,7 +79,10 @@ def _encode_value(value: object) -> object:
 def _encode_time(value: datetime) -> str:
     if value != value:  # pandas' NaT, which is a datetime
         raise ValueError(f"{value!r} is no time")
-    return format_time(value)
+    try:
+        return format_time(value)
+    except OverflowError:  # the first or last hours of the calendar, in UTC
+        raise ValueError(f"{value.isoformat()} is out of range in UTC") from None
 
 
 def _convert_number(value: object) -> int | float:
@@ -110,6 +113,10 @@ def _convert_real(value: Decimal | Real) -> int | float:
     if not is_exact:
         raise ValueError(f"{show(value)} has no exact value as a JSON number")
     return found
+
+
+ENCODER = json.JSONEncoder(default=_encode_value, allow_nan=False, separators=(",", ":"))
+"""Encodes the values of a body; it raises `TypeError`, `ValueError` or `RecursionError` for those without a form."""
 
 
 def _describe_failure(body: object, error: Exception) -> ValidationFailed:

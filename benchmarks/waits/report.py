@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure
-from benchmarks.waits import bulk_over_http, bulk_signals, busy_clients, mint_by_name
+from benchmarks.waits import bulk_over_http, bulk_signals, busy_clients, client_rows, mint_by_name
 
 WAIT_VARIABLE = "BENCH_WAIT"
 WAITS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "bulk_over_http": bulk_over_http.figures,
     "bulk_signals": bulk_signals.figures,
     "busy_clients": busy_clients.figures,
+    "client_rows": client_rows.figures,
     "mint_by_name": mint_by_name.figures,
 }
 

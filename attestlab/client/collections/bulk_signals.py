@@ -134,7 +134,7 @@ def _send_all(
     client: ServiceClient, given: BulkRows, door: _Door, *, strict: bool, tz: str | tzinfo | None
 ) -> BulkTotals:
     zone, opened = read_zone(tz), open_rows(given, door.kind)
-    lines = compose_lines(opened.rows, zone=zone)
+    lines = compose_lines(opened, zone=zone)
     if strict:
         lines = iter(_require_all(lines, door.kind, now=client.now()))
     totals = BulkTotals()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from datetime import UTC, datetime, tzinfo
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -15,6 +15,8 @@ from zoneinfo import ZoneInfo
 
 from attestlab.client import arguments
 from attestlab.client.analysis.caller_frames import open_frame
+from attestlab.client.collections.column_encoding import TIME, EncodedRows, encode_rows
+from attestlab.client.collections.row_blocks import BLOCK_ROWS, ArrowBlock, CsvBlock, PandasBlock, RowBlock
 from attestlab.client.json_values import encode_body
 from attestlab.core.encoding import quote
 from attestlab.core.errors import ValidationFailed
@@ -28,10 +30,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
 
     BulkRows = Iterable[Mapping[str, object]] | pd.DataFrame | pa.Table | pl.DataFrame | str | PathLike[str]
-
-_TIME = "occurred_at"
 
 
 def _require_signal(members: Mapping[str, object], now: datetime) -> None:
@@ -64,10 +65,20 @@ class BulkLine(NamedTuple):
 
 
 class OpenedRows(NamedTuple):
-    """Rows to send, and their number where it is known before they are read."""
+    """Rows to send, and their number where it is known before they are read.
+
+    Read either `rows`, or the `blocks` of a table, in which the same rows are.
+    """
 
     rows: Iterator[object]
     total: int | None
+    blocks: Iterator[RowBlock] | None = None
+
+    @classmethod
+    def of_table(cls, blocks: Iterator[RowBlock], total: int | None) -> OpenedRows:
+        """Open the rows of a table."""
+        rows = chain.from_iterable(block.read_rows(range(block.length)) for block in blocks)
+        return cls(rows, total, blocks)
 
 
 def open_rows(given: object, kind: BulkKind) -> OpenedRows:
@@ -87,14 +98,35 @@ def open_rows(given: object, kind: BulkKind) -> OpenedRows:
     return OpenedRows(rows, len(given) if isinstance(given, Sized) else None)
 
 
-def compose_lines(rows: Iterable[object], *, zone: tzinfo | None) -> Iterator[BulkLine]:
+def compose_lines(opened: OpenedRows, *, zone: tzinfo | None) -> Iterator[BulkLine]:
     """Compose the line of each row; times without an offset are those of a zone."""
-    for number, row in enumerate(rows, 1):
-        try:
-            members = arguments.read_mapping(row, name=f"Row {number}")
-            yield BulkLine(number, encode_body(localize_time(members, zone)))
-        except ValidationFailed as error:
-            yield BulkLine(number, b"", describe_fault(error))
+    if opened.blocks is None:
+        yield from (compose_line(number, row, zone) for number, row in enumerate(opened.rows, 1))
+        return
+    first = 1
+    for block in opened.blocks:
+        yield from _compose_block(block, first, zone)
+        first += block.length
+
+
+def compose_line(number: int, row: object, zone: tzinfo | None) -> BulkLine:
+    """Compose the line of one row."""
+    try:
+        members = arguments.read_mapping(row, name=f"Row {number}")
+        return BulkLine(number, encode_body(localize_time(members, zone)))
+    except ValidationFailed as error:
+        return BulkLine(number, b"", describe_fault(error))
+
+
+def _compose_block(block: RowBlock, first: int, zone: tzinfo | None) -> Iterator[BulkLine]:
+    """Compose the lines of a block by columns; those of unusual rows one by one."""
+    places = range(block.length)
+    has_names_twice = len({*block.names}) < len(block.names)
+    encoded = EncodedRows([b""] * len(places), places) if has_names_twice else encode_rows(block.read_columns(), zone)
+    rows = dict(zip(encoded.unusual, block.read_rows(encoded.unusual), strict=True))
+    for place, content in enumerate(encoded.lines):
+        number = first + place
+        yield compose_line(number, rows[place], zone) if place in rows else BulkLine(number, content)
 
 
 def check_line(line: BulkLine, kind: BulkKind, *, now: datetime) -> BulkLine:
@@ -127,16 +159,16 @@ def read_zone(zone: object) -> tzinfo | None:
 def localize_time(members: dict[str, object], zone: tzinfo | None) -> dict[str, object]:
     """Give the time of a row its offset, and leave out what it lacks."""
     found = {name: value for name, value in members.items() if value is not None}
-    time = found.get(_TIME)
+    time = found.get(TIME)
     if isinstance(time, str):
         with suppress(ValueError):
             time = datetime.fromisoformat(time.strip())
     if isinstance(time, datetime) and time == time and time.utcoffset() is None:
         if zone is None:
             message = f"{arguments.show(str(time))} has no UTC offset. Pass its zone, such as tz='Europe/Zurich'."
-            raise ValidationFailed.of(f"/{_TIME}", "format", message)
-        with suppress(OverflowError):
-            found[_TIME] = _read_local_time(time.replace(tzinfo=None), zone)
+            raise ValidationFailed.of(f"/{TIME}", "format", message)
+        with suppress(OverflowError, ValueError):  # beyond the calendar of `datetime`; it has no JSON form either
+            found[TIME] = _read_local_time(time.replace(tzinfo=None), zone)
     return found
 
 
@@ -153,43 +185,39 @@ def _read_local_time(time: datetime, zone: tzinfo) -> datetime:
     is_twice = moment.astimezone(zone).replace(tzinfo=None) == time
     how_often = "was twice" if is_twice else "never was"
     message = f"{time.isoformat()} in {zone} {how_often}, because clocks changed. Pass it with its UTC offset."
-    raise ValidationFailed.of(f"/{_TIME}", "local_time", message)
+    raise ValidationFailed.of(f"/{TIME}", "local_time", message)
 
 
 def _open_file(path: Path, kind: BulkKind) -> OpenedRows:
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        return OpenedRows(_iterate_csv(path, kind), None)
+        return OpenedRows.of_table(_iterate_csv(path, kind), None)
     if suffix in (".parquet", ".pq"):
         return _open_parquet(path, kind)
     raise ValidationFailed(f"{quote(str(path))} is no .csv or .parquet file. Pass one, or a frame, or dicts.")
 
 
-def _iterate_csv(path: Path, kind: BulkKind) -> Iterator[object]:
+def _iterate_csv(path: Path, kind: BulkKind) -> Iterator[RowBlock]:
+    """Read a CSV file block by block; empty lines are no rows. The rows before a fault of the file come before it."""
+    names: list[str] = []
+    rows: list[list[str]] = []
+    fault = None
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            _require_columns(list(reader.fieldnames or ()), kind)
-            for row in reader:
-                yield _read_cells(row) if None not in row else [*row.values()]
+            reader = csv.reader(file)
+            names = next(reader, [])
+            _require_columns(names, kind)
+            for row in filter(None, reader):
+                rows.append(row)
+                if len(rows) == BLOCK_ROWS:
+                    yield CsvBlock(names, rows)
+                    rows = []
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ValidationFailed(f"{quote(str(path))} cannot be read as CSV in UTF-8: {error}.") from None
-
-
-def _read_cells(row: Mapping[str, str | None]) -> dict[str, object]:
-    """Read the cells of a CSV row; an empty one is missing."""
-    found: dict[str, object] = {name: cell for name, cell in row.items() if cell}
-    with suppress(ValueError, KeyError):
-        found["score"] = float(cast("str", found["score"]))
-    return _read_details(found)
-
-
-def _read_details(row: dict[str, object]) -> dict[str, object]:
-    """Read details that are JSON text, as files and `lab.signals.df()` have them."""
-    if isinstance(row.get("details"), str):
-        with suppress(ValueError, RecursionError):
-            row["details"] = json.loads(cast("str", row["details"]))
-    return row
+        fault = error
+    if rows:
+        yield CsvBlock(names, rows)
+    if fault is not None:
+        raise ValidationFailed(f"{quote(str(path))} cannot be read as CSV in UTF-8: {fault}.")
 
 
 def _open_parquet(path: Path, kind: BulkKind) -> OpenedRows:
@@ -199,38 +227,35 @@ def _open_parquet(path: Path, kind: BulkKind) -> OpenedRows:
     try:
         file = parquet.ParquetFile(os.fspath(path))
     except (pa.ArrowException, OSError) as error:
-        raise ValidationFailed(f"{quote(str(path))} cannot be read as Parquet: {_shorten(error)}.") from None
+        raise _not_parquet(path, error) from None
     _require_columns(file.schema_arrow.names, kind)
-    return OpenedRows(_iterate_batches(file.iter_batches()), file.metadata.num_rows)
+    return OpenedRows.of_table(_iterate_parquet(path, file), file.metadata.num_rows)
+
+
+def _iterate_parquet(path: Path, file: ParquetFile) -> Iterator[RowBlock]:
+    import pyarrow as pa
+
+    try:
+        yield from map(ArrowBlock, file.iter_batches(BLOCK_ROWS))
+    except (pa.ArrowException, OSError) as error:
+        raise _not_parquet(path, error) from None
+
+
+def _not_parquet(path: Path, error: Exception) -> ValidationFailed:
+    return ValidationFailed(f"{quote(str(path))} cannot be read as Parquet: {_shorten(error)}.")
 
 
 def _open_arrow(frame: object, kind: BulkKind) -> OpenedRows:
     table = open_frame(frame, name=f"{kind.noun}s").read_all()
     _require_columns(table.column_names, kind)
-    return OpenedRows(_iterate_batches(table.to_batches()), table.num_rows)
-
-
-def _iterate_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[object]:
-    for batch in batches:
-        yield from map(_read_details, batch.to_pylist())
+    return OpenedRows.of_table(map(ArrowBlock, table.to_batches(BLOCK_ROWS)), table.num_rows)
 
 
 def _open_pandas(frame: pd.DataFrame, kind: BulkKind) -> OpenedRows:
-    """Open a frame by its own values: a column of several types has no Arrow form, and one bad cell makes it one."""
     names = list(map(str, frame.columns))
     _require_columns(names, kind)
-    rows = (_read_details(_without_missing(names, row)) for row in frame.itertuples(index=False, name=None))
-    return OpenedRows(rows, len(frame))
-
-
-def _without_missing(names: Sequence[str], row: Sequence[object]) -> dict[str, object]:
-    return {name: value for name, value in zip(names, row, strict=True) if not _is_missing(value)}
-
-
-def _is_missing(value: object) -> bool:
-    """Whether pandas has no value here: None, NaN, NaT or NA."""
-    is_nan = isinstance(value, float) and value != value
-    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
+    blocks = (PandasBlock(names, frame.iloc[first : first + BLOCK_ROWS]) for first in range(0, len(frame), BLOCK_ROWS))
+    return OpenedRows.of_table(blocks, len(frame))
 
 
 def _require_columns(names: Sequence[str], kind: BulkKind) -> None:
