@@ -15,6 +15,16 @@ SETTLED_NS = 2_000_000_000
 Result = TypeVar("Result")
 
 
+def identify_file(path: Path) -> tuple[int, ...]:
+    """Return what changes when a file does: inode, size and times.
+
+    Raises:
+        OSError: there is no such file.
+    """
+    status = os.stat(path)
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
 def cache_while_unchanged(read: Callable[[str], Result]) -> Callable[[Path], Result]:
     """Cache the result of `read` for each path while the file's inode, size and times of change stay the same.
 
@@ -23,14 +33,14 @@ def cache_while_unchanged(read: Callable[[str], Result]) -> Callable[[Path], Res
     """
 
     @lru_cache(MAX_CACHED_FILES)
-    def read_unchanged(path: str, _inode: int, _size: int, _modified_ns: int, _changed_ns: int) -> Result:
+    def read_unchanged(path: str, _identity: tuple[int, ...]) -> Result:
         return read(path)
 
     @wraps(read)
     def read_cached(path: Path) -> Result:
-        status = os.stat(path)
-        if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) < SETTLED_NS:
+        identity = identify_file(path)
+        if time.time_ns() - max(identity[2:]) < SETTLED_NS:
             return read(str(path))
-        return read_unchanged(str(path), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        return read_unchanged(str(path), identity)
 
     return read_cached

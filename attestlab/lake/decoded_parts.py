@@ -7,7 +7,6 @@ and row groups that it needs.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -15,6 +14,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from attestlab.core.file_caching import identify_file
 from attestlab.lake.parts import LakePart, Parts
 
 MAX_ROWS: Final = 250_000  # of a data set whose parts are remembered
@@ -46,7 +46,7 @@ class DecodedParts:
         """
         if not parts.chain or parts.end > MAX_ROWS:
             return None
-        keys = [(variant, *_identify(part)) for part in parts.chain]
+        keys = [(variant, part.path, *identify_file(part.path)) for part in parts.chain]
         if not self._note(keys):
             return None
         return [self._read(key, part, decode) for key, part in zip(keys, parts.chain, strict=True)]
@@ -81,12 +81,6 @@ class DecodedParts:
     def _forget_oldest(self) -> None:
         _, table = self._tables.popitem(last=False)
         self._bytes -= 0 if table is None else table.nbytes
-
-
-def _identify(part: LakePart) -> tuple[Hashable, ...]:
-    """Return what changes when the file does."""
-    status = os.stat(part.path)
-    return str(part.path), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 DECODED: Final = DecodedParts()

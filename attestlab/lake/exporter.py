@@ -13,7 +13,7 @@ from uuid import UUID
 
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Conflict
-from attestlab.lake import datasets, store
+from attestlab.lake import datasets, decoded_files, store
 from attestlab.lake.compaction import delete_superseded, find_run, merge
 from attestlab.lake.datasets import Dataset
 from attestlab.lake.parts import Parts, delete_unfinished, find_parts, write_part
@@ -68,6 +68,7 @@ class Exporter:
                 merge(run)
                 merged += 1
             delete_superseded(folder, find_parts(folder, dataset.columns))
+        decoded_files.delete_stale(self.folder)
         return merged
 
     def _sequence_folders(self) -> Iterator[tuple[Path, Dataset]]:

@@ -165,9 +165,9 @@ def _select_encoding(schema: pa.Schema) -> dict[str, object]:
 
 
 def delete_unfinished(folder: Path) -> None:
-    """Delete the drafts of killed exports; only the holder of the lake's lock may call it."""
-    for aside in folder.rglob(f".*{atomic_files.DRAFT_SUFFIX}"):
-        aside.unlink(missing_ok=True)
+    """Delete the drafts of killed exports."""
+    for parent in {aside.parent for aside in folder.rglob(f".*{atomic_files.DRAFT_SUFFIX}")}:
+        atomic_files.remove_drafts(parent)
 
 
 def delete_all(folder: Path) -> None:

@@ -8,7 +8,7 @@ tenant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
@@ -26,11 +26,13 @@ from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Conflict
 from attestlab.core.json_types import SqlParameters
-from attestlab.lake import context_columns, store, views
+from attestlab.lake import context_columns, decoded_files, store, views
 from attestlab.lake import datasets as lake_datasets
 from attestlab.lake.datasets import Dataset
-from attestlab.lake.decoded_parts import DECODED
+from attestlab.lake.decoded_files import RowsOfPart
+from attestlab.lake.decoded_parts import DECODED, MAX_ROWS
 from attestlab.lake.exporter import require_not_ahead, sequence_folder
+from attestlab.lake.mapped_parts import MAPPED
 from attestlab.lake.parts import LakePart, Parts, column_names, find_parts, report_unreadable_part
 from attestlab.lake.requests import LakeConnectionInfo
 from attestlab.lake.sealed_connections import Tables, open_sealed, translate_read_errors
@@ -270,24 +272,49 @@ class TenantLake:
         return [*self._open_parts(dataset, parts, schema), unexported]
 
     def _open_parts(self, dataset: Dataset, parts: Parts, schema: pa.Schema) -> Tables:
-        """Return the caller's rows of the parts: as tables if this process has decoded them, else as one data set."""
-        owner = None if dataset.is_public else str(self._tenant_id)
-
-        def open_parts(chain: Sequence[LakePart]) -> datasets.Dataset:
-            files = [str(part.path) for part in chain]
-            opened = datasets.dataset(files, schema=schema, format=_CHECKSUMMED_PARQUET)
-            return opened if owner is None else opened.filter(compute.field("tenant_id") == owner)
-
-        variant = (owner, tuple(schema.names))
+        """Return the caller's rows of the parts: as tables if they are decoded already, else as one data set."""
+        opened = _OwnedParts(dataset, self._folder, self._tenant_id)
         try:
-            decoded = DECODED.read(parts, variant, lambda part: open_parts([part]).to_table())
+            if parts.end > MAX_ROWS:
+                return opened.map_long(parts.chain, schema)
+            variant = (opened.owner, tuple(schema.names))
+            decoded = DECODED.read(parts, variant, lambda part: opened.open([part], schema).to_table())
         except pa.ArrowMemoryError:
             raise
         except (OSError, pa.ArrowException):
             raise report_unreadable_part() from None
         if decoded is not None:
             return [pa.concat_tables(decoded)]
-        return [open_parts(parts.chain)] if parts.chain else []
+        return [opened.open(parts.chain, schema)] if parts.chain else []
+
+
+class _OwnedParts:
+    """Opens the rows of a data set's parts that a tenant may see."""
+
+    def __init__(self, dataset: Dataset, lake: Path, tenant_id: UUID) -> None:
+        self._dataset = dataset
+        self.owner = None if dataset.is_public else str(tenant_id)
+        self._decoded = lake / decoded_files.FOLDER / dataset.folder / (self.owner or "public")
+
+    def open(self, chain: Sequence[LakePart], schema: pa.Schema) -> datasets.Dataset:
+        """Open parts as one data set, which decodes what a query reads."""
+        opened = datasets.dataset([str(part.path) for part in chain], schema=schema, format=_CHECKSUMMED_PARQUET)
+        return opened if self.owner is None else opened.filter(compute.field("tenant_id") == self.owner)
+
+    def map_long(self, chain: Sequence[LakePart], schema: pa.Schema) -> Tables:
+        """Map the parts that a process has decoded, and open the others; of context columns, a table has its parts'."""
+        wanted = [RowsOfPart.describe(self._decoded, part, _schema(self._dataset, [part], ())) for part in chain]
+        mapped = MAPPED.read(wanted, self._decode)
+        alike: dict[pa.Schema, list[pa.Table]] = {}
+        for table in mapped.tables:
+            alike.setdefault(table.schema, []).append(table)
+        joined = [pa.concat_tables(tables) for tables in alike.values()]
+        return [*joined, self.open(mapped.missing, schema)] if mapped.missing else joined
+
+    def _decode(self, part: LakePart) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a part, a row group at a time."""
+        rows = self.open([part], _schema(self._dataset, [part], ()))
+        yield from rows.scanner(batch_readahead=1, fragment_readahead=1, use_threads=False).to_batches()
 
 
 def _schema(dataset: Dataset, parts: Sequence[LakePart], names: Iterable[str]) -> pa.Schema:
