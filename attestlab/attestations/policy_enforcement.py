@@ -18,12 +18,12 @@ from attestlab.attestations import policy_context
 from attestlab.attestations.minting import PreparedAttestation
 from attestlab.attestations.risk_context import RiskSubjects
 from attestlab.attestations.store import AttestationEvidence
-from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.core.errors import PermissionDenied
 from attestlab.core.records.actors import Actor, AnonymousActor
 from attestlab.orgs.rules import Caller
 from attestlab.policy import decisions, rules
-from attestlab.policy.active_policies import LookUpRisk, PendingDecision, PolicyQuery
+from attestlab.policy.active_policies import ACTIVE_VERSIONS, LookUpRisk, PendingDecision, PolicyQuery
 from attestlab.policy.decisions import Decisions
 from attestlab.policy.language.document import Category, TargetType
 from attestlab.risk.recent import read_recent_risk, read_recent_risk_in
@@ -129,6 +129,12 @@ def record_decisions(
         if not item.pending.allowed:
             denial = denial or _build_denial(what, item, row.id)
     return denial
+
+
+def foresee_policies(foreseen: Foreseen, prepared: PreparedAttestation) -> None:
+    """Name the policies that `enforce_mint` will read."""
+    query = _build_issuer_query(Category.MINT, prepared.key.issuer_id)
+    ACTIVE_VERSIONS.foresee(foreseen, query.place(prepared.caller.tenant_id))
 
 
 class PolicyStep:

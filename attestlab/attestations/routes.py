@@ -4,7 +4,7 @@ import json
 from functools import partial
 from uuid import UUID
 
-from attestlab.attestations import batch, rendering
+from attestlab.attestations import batch, foreseen_mints, rendering
 from attestlab.attestations.decision_recording import record_decisions
 from attestlab.attestations.minting import FAST_ALGORITHMS, MintRequest, PreparedAttestation, build_request
 from attestlab.attestations.results import Minted
@@ -23,7 +23,7 @@ from attestlab.attestations.shapes import (
     SupersededOut,
     SupersedeIn,
 )
-from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.core.errors import (
     MAX_REPORTED_ERRORS,
     AttestLabError,
@@ -112,6 +112,18 @@ def _render_item(
     return BatchItemOut(index=index, http_status=error["http_status"], error=error)
 
 
+def _foresee_mint(request: Request, foreseen: Foreseen, prepared: PreparedAttestation) -> None:
+    """Name what the mint will read in its transaction."""
+    foreseen_mints.foresee_mint(foreseen, prepared, at=request.now)
+
+
+def _foresee_batch(request: Request, foreseen: Foreseen, prepared: list[PreparedAttestation | AttestLabError]) -> None:
+    """Name what the items of a batch will read in their transaction."""
+    for item in prepared:
+        if not isinstance(item, AttestLabError):
+            foreseen_mints.foresee_mint(foreseen, item, at=request.now)
+
+
 def _respond_minted(request: Request, result: Minted, links: Links) -> MintOut:
     request.respond_headers["Location"] = f"/v1/attestations/{result.id}"
     return rendering.render_mint(result, links=links)
@@ -126,6 +138,7 @@ def _respond_minted(request: Request, result: Minted, links: Links) -> MintOut:
     idempotency="required",
     prepare=_prepare_mint,
     respond=_respond_minted,
+    foresee=_foresee_mint,
     limit=_MINT_LIMIT,
     share_links=True,
     headers=("Location",),
@@ -169,6 +182,7 @@ def _respond_superseded(request: Request, result: Minted, links: Links) -> Super
     idempotency="required",
     prepare=_prepare_successor,
     respond=_respond_superseded,
+    foresee=_foresee_mint,
     limit=_MINT_LIMIT,
     share_links=True,
     headers=("Location",),
@@ -200,6 +214,7 @@ def _respond_batch(request: Request, result: list[Minted | AttestLabError], link
     scope=Scope.ATTESTATIONS_MINT,
     prepare=_prepare_batch,
     respond=_respond_batch,
+    foresee=_foresee_batch,
     share_links=True,
 )
 def mint_batch(

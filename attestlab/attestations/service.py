@@ -216,7 +216,7 @@ class Attestations:
     def _require_free_id(self, tx: Transaction, attestation_id: UUID) -> None:
         """Reject an id that is taken; only holders of external keys choose ids, generated ones are unique."""
         chosen_ids = tx.buffer(_CHOSEN_IDS)  # a buffer, so that a job that is rolled back frees its id
-        if attestation_id in chosen_ids or store.is_taken(tx.connection, attestation_id):
+        if attestation_id in chosen_ids or store.TAKEN_IDS.get(tx, attestation_id):
             message = f"An attestation with the id {attestation_id} already exists. Sign and send another id."
             raise Conflict(message, details={"id": str(attestation_id)})
         chosen_ids.append(attestation_id)

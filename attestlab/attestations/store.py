@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, literal_column, or_, select
+from sqlalchemy import ARRAY, ColumnElement, Connection, Uuid, and_, any_, bindparam, func, literal_column, or_, select
 
 from attestlab.attestations.rules import Status
 from attestlab.attestations.shapes import AttestationsQuery
 from attestlab.attestations.tables import Attestation, AttestationPack, AttestationPackRecord, AttestationRecord
-from attestlab.core.db.tables import fetch_all, fetch_one, iterate, table_of
+from attestlab.core.db.foreseen_reads import ForeseenRead
+from attestlab.core.db.tables import Execute, fetch_all, fetch_one, iterate, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
 from attestlab.core.filters import build_conditions
@@ -89,6 +90,7 @@ _DUE = (
     .limit(bindparam("limit"))
 )
 _TAKEN = select(attestations.c.id).where(attestations.c.id == bindparam("id"))
+_ALL_TAKEN = select(attestations.c.id).where(attestations.c.id == any_(bindparam("ids", type_=ARRAY(Uuid()))))
 
 
 class CurrentIssuer(NamedTuple):
@@ -231,9 +233,17 @@ def sample_ids(connection: Connection, step: int) -> list[UUID]:
     return [connection.execute(ordered.offset(offset)).scalar_one() for offset in range(step, count, step)]
 
 
-def is_taken(connection: Connection, attestation_id: UUID) -> bool:
+def find_taken_id(execute: Execute, attestation_id: UUID) -> bool:
     """Return whether an attestation of any tenant has this id."""
-    return connection.execute(_TAKEN, {"id": attestation_id}).first() is not None
+    return execute(_TAKEN, {"id": attestation_id}).first() is not None
+
+
+def find_taken_ids(execute: Execute, attestation_ids: Collection[UUID]) -> dict[UUID, bool]:
+    """Find those of these ids that an attestation of any tenant has, on PostgreSQL."""
+    return dict.fromkeys(execute(_ALL_TAKEN, {"ids": list(attestation_ids)}).scalars(), True)
+
+
+TAKEN_IDS = ForeseenRead("taken attestation ids", find=find_taken_id, find_all=find_taken_ids)
 
 
 def page(

@@ -14,6 +14,7 @@ from attestlab.core.clock import Clock
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.crypto.signing import Algorithm, PrivateKey, PublicKey
+from attestlab.core.db.foreseen_reads import ForeseenRead
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute, replace_columns
 from attestlab.core.db.transaction import Transaction
@@ -25,7 +26,7 @@ from attestlab.issuers.change_log import ChangeRecorder, RowChange
 from attestlab.issuers.events import IssuerCreated, IssuerSuspended, IssuerUpdated
 from attestlab.issuers.keys import KEYS_CHANGED, CountSigned, Keys, generate_kid, make_managed_key
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
-from attestlab.issuers.store import SigningKey
+from attestlab.issuers.store import KeyPlace, SigningKey
 from attestlab.issuers.tables import IssuerKeyRecord, IssuerRecord
 from attestlab.log import entries
 from attestlab.log import store as log_store
@@ -35,6 +36,7 @@ from attestlab.orgs.rules import Caller
 
 MAX_UNSEALED_KEYS = 1024
 PROFILES_PER_WRITE = 50  # issuers whose profile one write logs; other writes wait for it some milliseconds
+SIGNING_KEYS = ForeseenRead("signing keys", find=store.find_signing_key, find_all=store.find_signing_keys)
 _LOGGED_COLUMNS = frozenset({"status", "trust_tier", "risk_rating", "jurisdiction", "name", "domain"})
 
 
@@ -220,23 +222,21 @@ class Issuers:
         Raises:
             NotFound: the tenant has no such issuer, or the issuer no such key.
         """
-        return _get_signing_key(connection.execute, tenant_id, issuer_id, kid)
+        return _get_signing_key(connection.execute, KeyPlace(tenant_id, issuer_id, kid))
 
     def get_signing_key_for_update(self, tx: Transaction, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey:
         """Get a key with its issuer's status and ratings under the writer's lock.
 
-        Cached for the transaction, until the transaction changes an issuer or a key; then every call reads again.
+        Read once for the jobs of the transaction, until one of them changes an issuer or a key; then every call reads
+        again.
 
         Raises:
             NotFound: the tenant has no such issuer, or the issuer no such key.
         """
+        place = KeyPlace(tenant_id, issuer_id, kid)
         if KEYS_CHANGED in tx.cache:
-            return _get_signing_key(tx.exec, tenant_id, issuer_id, kid)
-        place = ("issuers.signing_key", tenant_id, issuer_id, kid)
-        found: SigningKey | None = tx.cache.get(place)
-        if found is None:
-            found = tx.cache[place] = _get_signing_key(tx.read_unflushed, tenant_id, issuer_id, kid)
-        return found
+            return _get_signing_key(tx.exec, place)
+        return SIGNING_KEYS.get(tx, place) or _get_signing_key(tx.read_unflushed, place)
 
     def unseal_private_key(self, key: SigningKey) -> PrivateKey:
         """Unseal the private key of a managed key; cached in memory after the first call.
@@ -327,11 +327,11 @@ def _require_field(profile: Mapping[str, str | None], name: str) -> str:
     return text
 
 
-def _get_signing_key(execute: Execute, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey:
-    found = store.find_signing_key(execute, tenant_id=tenant_id, issuer_id=issuer_id, kid=kid)
+def _get_signing_key(execute: Execute, place: KeyPlace) -> SigningKey:
+    found = store.find_signing_key(execute, place)
     if found is None:
-        store.get(execute, issuer_id, tenant_id=tenant_id)
-        raise NotFound("signing key", kid)
+        store.get(execute, place.issuer_id, tenant_id=place.tenant_id)
+        raise NotFound("signing key", place.kid)
     return found
 
 

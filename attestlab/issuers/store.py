@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, Row, String, Uuid, and_, bindparam, func, select
 
 from attestlab.core.crypto.signing import Algorithm
+from attestlab.core.db.foreseen_reads import KeyRows
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, iterate, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
@@ -22,29 +24,34 @@ keys = table_of(IssuerKey)
 logos = table_of(IssuerLogo)
 
 
-_SIGNING = (
-    select(
-        keys.c.tenant_id,
-        keys.c.issuer_id,
-        keys.c.kid,
-        keys.c.alg,
-        keys.c.spki,
-        keys.c.sealed,
-        keys.c.custody,
-        keys.c.status,
-        keys.c.created_at,
-        issuers.c.status.label("issuer_status"),
-        issuers.c.trust_tier,
-        issuers.c.risk_rating,
-        issuers.c.jurisdiction,
-    )
-    .join(issuers, issuers.c.id == keys.c.issuer_id)
-    .where(
-        keys.c.tenant_id == bindparam("tenant_id"),
-        keys.c.kid == bindparam("kid"),
-        keys.c.issuer_id == bindparam("issuer_id"),
-    )
-)
+_SIGNING = select(
+    keys.c.tenant_id,
+    keys.c.issuer_id,
+    keys.c.kid,
+    keys.c.alg,
+    keys.c.spki,
+    keys.c.sealed,
+    keys.c.custody,
+    keys.c.status,
+    keys.c.created_at,
+    issuers.c.status.label("issuer_status"),
+    issuers.c.trust_tier,
+    issuers.c.risk_rating,
+    issuers.c.jurisdiction,
+).join(issuers, issuers.c.id == keys.c.issuer_id)
+
+
+class KeyPlace(NamedTuple):
+    """What identifies a key: an issuer's name for it may be another issuer's too."""
+
+    tenant_id: UUID
+    issuer_id: UUID
+    kid: str
+
+
+_places = KeyRows(tenant_id=Uuid(), issuer_id=Uuid(), kid=String())
+_SIGNING_AT = _SIGNING.where(*(keys.c[name] == bindparam(name) for name in KeyPlace._fields))
+_SIGNING_AT_ALL = _SIGNING.join(_places.rows, and_(*(keys.c[name] == _places.c[name] for name in KeyPlace._fields)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +73,19 @@ class SigningKey:
     jurisdiction: str | None
 
 
-def find_signing_key(execute: Execute, *, tenant_id: UUID, issuer_id: UUID, kid: str) -> SigningKey | None:
+def find_signing_key(execute: Execute, place: KeyPlace) -> SigningKey | None:
     """Find the tenant's key of an issuer, with the issuer's status and ratings, in one query."""
-    row = execute(_SIGNING, {"tenant_id": tenant_id, "issuer_id": issuer_id, "kid": kid}).first()
-    if row is None:
-        return None
+    row = execute(_SIGNING_AT, place._asdict()).first()
+    return None if row is None else _make_signing_key(row)
+
+
+def find_signing_keys(execute: Execute, places: Collection[KeyPlace]) -> dict[KeyPlace, SigningKey]:
+    """Find several keys like `find_signing_key`, on PostgreSQL; leaves out those that do not exist."""
+    found = map(_make_signing_key, execute(_SIGNING_AT_ALL, _places.bind(places)))
+    return {KeyPlace(key.tenant_id, key.issuer_id, key.kid): key for key in found}
+
+
+def _make_signing_key(row: Row[*tuple[Any, ...]]) -> SigningKey:
     return SigningKey(
         row[0],
         row[1],

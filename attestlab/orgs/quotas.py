@@ -12,12 +12,13 @@ from datetime import UTC, datetime, time, timedelta
 
 from sqlalchemy import Connection
 
-from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.core.errors import BillingLimit, QuotaExceeded, RateLimited
 from attestlab.core.limits.rate_counters import Count
 from attestlab.orgs import usage
 from attestlab.orgs.plans import Allowance, allowance_for
 from attestlab.orgs.rules import Caller
+from attestlab.orgs.usage import UsagePlace
 
 DAY_S = 86_400
 
@@ -76,6 +77,12 @@ def count_attestation(tx: Transaction, caller: Caller, *, at: datetime) -> None:
         )
         raise RateLimited.of_limit(message, limit=limit, window_s=DAY_S, wait_s=(next_utc_day(at) - at).total_seconds())
     usage.count_use(tx, caller.tenant_id, usage.ATTESTATIONS, at=at)
+
+
+def foresee_attestation(foreseen: Foreseen, caller: Caller, *, at: datetime) -> None:
+    """Name the usage that `count_attestation` will read, if the caller's plan limits it."""
+    if allowance_of(caller).attestations_per_day is not None:
+        usage.USED.foresee(foreseen, UsagePlace(caller.tenant_id, usage.ATTESTATIONS, at.date()))
 
 
 def verifications_exhausted(limit: int, *, at: datetime) -> BillingLimit:

@@ -5,19 +5,29 @@ costs as much as counting one.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import date, datetime
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Connection, bindparam, select
+from sqlalchemy import BigInteger, Connection, Date, String, Uuid, and_, bindparam, select
 from sqlmodel import Field
 
-from attestlab.core.db.tables import iterate, model_of, short_repr, table_of
+from attestlab.core.db.foreseen_reads import ForeseenRead, KeyRows
+from attestlab.core.db.tables import Execute, iterate, model_of, short_repr, table_of
 from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.db.upserts import Upsert
 
-BUFFER = Buffer[tuple[tuple[UUID, str, date], int]]("usage")
+
+class UsagePlace(NamedTuple):
+    """Where uses are counted: a tenant's metric on a UTC day."""
+
+    tenant_id: UUID
+    metric: str
+    day: date
+
+
+BUFFER = Buffer[tuple[UsagePlace, int]]("usage")
 ATTESTATIONS = "attestations"
 VERIFICATIONS = "verifications"
 
@@ -35,12 +45,16 @@ class UsageDayRecord(NamedTuple):
 UsageDay = model_of(UsageDayRecord, "usage_days")
 _table = table_of(UsageDay)
 _USED = select(_table.c.used).where(*(_table.c[name] == bindparam(name) for name in ("tenant_id", "metric", "day")))
+_days = KeyRows(tenant_id=Uuid(), metric=String(), day=Date())
+_USED_ON_ALL = select(_table.c.used, *_days.c.values()).join(
+    _days.rows, and_(*(_table.c[name] == each for name, each in _days.c.items()))
+)
 _ADD = Upsert(_table, key=("tenant_id", "metric", "day"), change=lambda new: {"used": _table.c.used + new.used})
 
 
 def count_use(tx: Transaction, tenant_id: UUID, metric: str, *, at: datetime, times: int = 1) -> None:
     """Count one or more uses, if and only if the transaction commits."""
-    tx.buffer(BUFFER).append(((tenant_id, metric, at.date()), times))
+    tx.buffer(BUFFER).append((UsagePlace(tenant_id, metric, at.date()), times))
 
 
 def write_counts(tx: Transaction) -> None:
@@ -48,7 +62,7 @@ def write_counts(tx: Transaction) -> None:
     uses = tx.buffer(BUFFER)
     if not uses:
         return
-    counted: Counter[tuple[UUID, str, date]] = Counter()
+    counted: Counter[UsagePlace] = Counter()
     for place, times in uses:
         counted[place] += times
     rows = [UsageDayRecord(*place, times) for place, times in counted.items()]
@@ -63,14 +77,22 @@ def list_days(connection: Connection) -> Iterator[UsageDayRecord]:
 
 def get_used(connection: Connection, tenant_id: UUID, metric: str, day: date) -> int:
     """Return a tenant's usage of `metric` on `day`."""
-    return connection.execute(_USED, {"tenant_id": tenant_id, "metric": metric, "day": day}).scalar() or 0
+    return _find_used(connection.execute, UsagePlace(tenant_id, metric, day)) or 0
 
 
 def used_with_pending(tx: Transaction, tenant_id: UUID, metric: str, *, at: datetime) -> int:
     """Return a tenant's usage of `metric` on the day of `at`, including this transaction's uncommitted uses."""
-    place = (tenant_id, metric, at.date())
-    known = ("usage", place)
-    if known not in tx.cache:
-        tx.cache[known] = get_used(tx.connection, *place)
-    used_by_now: int = tx.cache[known] + sum(times for counted, times in tx.buffer(BUFFER) if counted == place)
-    return used_by_now
+    place = UsagePlace(tenant_id, metric, at.date())
+    return (USED.get(tx, place) or 0) + sum(times for counted, times in tx.buffer(BUFFER) if counted == place)
+
+
+def _find_used(execute: Execute, place: UsagePlace) -> int | None:
+    used: int | None = execute(_USED, place._asdict()).scalar()
+    return used
+
+
+def _find_all_used(execute: Execute, places: Collection[UsagePlace]) -> dict[UsagePlace, int]:
+    return {UsagePlace._make(row[1:]): row[0] for row in execute(_USED_ON_ALL, _days.bind(places))}
+
+
+USED = ForeseenRead("usage", find=_find_used, find_all=_find_all_used)

@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache, partial
 from uuid import UUID
 
 from attestlab.core.crypto.canonical_json import canonical, sha256_hex
+from attestlab.core.db.foreseen_reads import ForeseenRead
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import ValidationFailed
@@ -25,12 +26,15 @@ from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember, S
 from attestlab.policy.language.attributes import RISK_ATTRIBUTES, RISK_ENTITIES, AttributeValue, Registry
 from attestlab.policy.language.context import ContextNormalizer, NormalizedContext
 from attestlab.policy.language.document import Category, Document, TargetType
-from attestlab.policy.store import ActiveVersion, RecordedVersion
+from attestlab.policy.store import ActiveVersion, PolicyPlace, RecordedVersion
 from attestlab.policy.tables import PolicyDecisionRecord
 from attestlab.risk.rules import EntityType
 
 MAX_CACHED_DECISIONS = 4_096  # of one set; the service evaluates few distinct contexts
 LARGE_SET_CHARS = 16 * 1024  # of all documents of a set; compiling more takes over 20 ms
+ACTIVE_VERSIONS = ForeseenRead(
+    "active policies", find=store.list_active_versions, find_all=store.list_all_active_versions
+)
 _BLANK_TIME = datetime.fromtimestamp(0, UTC)
 
 
@@ -41,6 +45,10 @@ class PolicyQuery:
     action: Category
     target_type: TargetType
     target_id: UUID | None = None
+
+    def place(self, tenant_id: UUID) -> PolicyPlace:
+        """Return where the policies of a tenant apply to this query."""
+        return PolicyPlace(tenant_id, self.action.value, self.target_type.value, self.target_id)
 
     def canonical_input(self, normalized: NormalizedContext) -> bytes:
         """Return the canonical JSON that `input_sha256` covers: typed values by dotted path, whatever their
@@ -146,22 +154,22 @@ class PendingDecision:
 
 def find_policies(execute: Execute, query: PolicyQuery, tenant_id: UUID) -> ActivePolicies | None:
     """Return the active policies for the tenant's query, or None if no policy applies."""
-    found = _query_versions(execute, query, tenant_id)
-    return _compile_set(found, found[0].own or NO_ATTRIBUTES) if found else None
+    return _compile_found(store.list_active_versions(execute, query.place(tenant_id)))
 
 
 def load_policies(execute: Execute, query: PolicyQuery, tenant_id: UUID) -> ActivePolicies:
     """Return the active policies for a query; an empty set if no policy applies."""
-    return _compile_set(_query_versions(execute, query, tenant_id), load_own_attributes(execute, tenant_id))
+    found = store.list_active_versions(execute, query.place(tenant_id))
+    return _compile_set(found, load_own_attributes(execute, tenant_id))
 
 
 def find_policies_in(tx: Transaction, query: PolicyQuery, tenant_id: UUID) -> ActivePolicies | None:
-    """Return `find_policies` under the writer's lock: once per transaction, again after a policy changes in it."""
+    """Return `find_policies` under the writer's lock: read once per transaction, again after a policy changes in it."""
     if store.POLICIES_CHANGED in tx.cache:
         return find_policies(tx.exec, query, tenant_id)
     key = ("policies in force", tenant_id, query)
     if key not in tx.cache:
-        tx.cache[key] = find_policies(tx.read_unflushed, query, tenant_id)
+        tx.cache[key] = _compile_found(ACTIVE_VERSIONS.get(tx, query.place(tenant_id)) or ())
     found: ActivePolicies | None = tx.cache[key]
     return found
 
@@ -177,16 +185,8 @@ def get_normalizer(own: str) -> ContextNormalizer:
     return ContextNormalizer(build_registry(own))
 
 
-def _query_versions(execute: Execute, query: PolicyQuery, tenant_id: UUID) -> tuple[ActiveVersion, ...]:
-    return tuple(
-        store.list_active_versions(
-            execute,
-            tenant_id=tenant_id,
-            action=query.action.value,
-            target_type=query.target_type.value,
-            target_id=query.target_id,
-        )
-    )
+def _compile_found(found: tuple[ActiveVersion, ...]) -> ActivePolicies | None:
+    return _compile_set(found, found[0].own or NO_ATTRIBUTES) if found else None
 
 
 @lru_cache(maxsize=256)

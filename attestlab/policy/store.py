@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, Executable, and_, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, String, Uuid, and_, bindparam, func, or_, select
 
+from attestlab.core.db.foreseen_reads import KeyRows
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, iterate, table_of
 from attestlab.core.errors import NotFound
 from attestlab.orgs.role_rules import UserStatus
@@ -178,13 +180,22 @@ def count_versions(execute: Execute, tenant_id: UUID) -> int:
     return int(execute(mine).scalar_one())
 
 
-def _active_versions_query() -> Executable:
+class PolicyPlace(NamedTuple):
+    """Where policies apply: to an action of a tenant on a target."""
+
+    tenant_id: UUID
+    action: str
+    target_type: str
+    target_id: UUID | None
+
+
+def _active_versions_query(place: Mapping[str, ColumnElement[Any]]) -> Select[*tuple[Any, ...]]:
     is_default = policies.c.target_type == TargetType.TENANT_DEFAULT.value
-    is_target = and_(policies.c.target_type == bindparam("target_type"), policies.c.target_id == bindparam("target_id"))
+    is_target = and_(policies.c.target_type == place["target_type"], policies.c.target_id == place["target_id"])
     is_platform = and_(tenants.c.is_operator, is_default)
-    mine = and_(policies.c.tenant_id == bindparam("tenant_id"), or_(is_default, is_target))
+    mine = and_(policies.c.tenant_id == place["tenant_id"], or_(is_default, is_target))
     in_shadow = versions.c.version == policies.c.shadow_version
-    own = select(attributes.c.attributes).where(attributes.c.tenant_id == bindparam("tenant_id")).scalar_subquery()
+    own = select(attributes.c.attributes).where(attributes.c.tenant_id == place["tenant_id"]).scalar_subquery()
     return (
         select(
             *(versions.c.policy_id, versions.c.version, versions.c.digest, versions.c.document),
@@ -194,26 +205,37 @@ def _active_versions_query() -> Executable:
         )
         .join(policies, policies.c.id == versions.c.policy_id)
         .join(tenants, tenants.c.id == policies.c.tenant_id)
-        .where(policies.c.category == bindparam("action"), or_(mine, is_platform))
+        .where(policies.c.category == place["action"], or_(mine, is_platform))
         .where(or_(versions.c.version == policies.c.active_version, in_shadow))
         .order_by(is_platform.desc(), is_default.desc(), policies.c.id, versions.c.version)
     )
 
 
-_ACTIVE_VERSIONS = _active_versions_query()  # built once, because it runs again after every commit
+_places = KeyRows(tenant_id=Uuid(), action=String(), target_type=String(), target_id=Uuid())
+# Built once, because they run again after every commit.
+_ACTIVE_VERSIONS = _active_versions_query({name: bindparam(name) for name in PolicyPlace._fields})
+_ACTIVE_VERSIONS_AT_ALL = _active_versions_query(_places.c).add_columns(*_places.c.values())
 _OWN_ATTRIBUTES = select(*attributes.c).where(attributes.c.tenant_id == bindparam("tenant_id"))
 
 
-def list_active_versions(
-    execute: Execute, *, tenant_id: UUID, action: str, target_type: str, target_id: UUID | None
-) -> Sequence[ActiveVersion]:
+def list_active_versions(execute: Execute, place: PolicyPlace) -> tuple[ActiveVersion, ...]:
     """Return the active and shadow versions that apply: the platform's, then the tenant's default, then the
     target's.
 
     The platform's policies are the defaults of the operator's tenant.
     """
-    asked = {"tenant_id": tenant_id, "action": action, "target_type": target_type, "target_id": target_id}
-    return fetch_all(execute(_ACTIVE_VERSIONS, asked), ActiveVersion)
+    return tuple(iterate(execute(_ACTIVE_VERSIONS, place._asdict()), ActiveVersion))
+
+
+def list_all_active_versions(
+    execute: Execute, places: Collection[PolicyPlace]
+) -> dict[PolicyPlace, tuple[ActiveVersion, ...]]:
+    """Return those of several places, each as `list_active_versions` does, on PostgreSQL; leaves out empty ones."""
+    found: defaultdict[PolicyPlace, tuple[ActiveVersion, ...]] = defaultdict(tuple)
+    width = len(ActiveVersion._fields)
+    for row in execute(_ACTIVE_VERSIONS_AT_ALL, _places.bind(places)):
+        found[PolicyPlace._make(row[width:])] += (ActiveVersion._make(row[:width]),)
+    return found
 
 
 def get_member(execute: Execute, policy_id: UUID, number: int) -> RecordedVersion:

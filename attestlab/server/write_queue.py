@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar, cast
 from pydantic import BaseModel
 
 from attestlab.attestations.metering.write_behind import WriteBehind
-from attestlab.core.db.group_commit import GroupCommit
+from attestlab.core.db.group_commit import Foresee, GroupCommit, foresee_nothing
 from attestlab.core.db.group_commit.loop import LoopGroupCommit
 from attestlab.core.db.group_commit.thread import PendingWrite, ThreadGroupCommit
 from attestlab.core.db.transaction import Transaction
@@ -89,8 +89,11 @@ class WriteQueue:
         """Wake the event loop once for a whole group."""
         self._loop.call_soon_threadsafe(_resolve, group)
 
-    async def write(self, job: Callable[[Transaction], Result]) -> Result:
-        """Run a job in the next group commit; returns its result when the commit is durable."""
+    async def write(self, job: Callable[[Transaction], Result], foresee: Foresee = foresee_nothing) -> Result:
+        """Run a job in the next group commit; returns its result when the commit is durable.
+
+        `foresee` names what the job will read, so that the group reads it once.
+        """
         future: asyncio.Future[Result] = self._loop.create_future()
 
         def deliver(result: object, error: BaseException | None) -> None:
@@ -98,7 +101,7 @@ class WriteQueue:
                 return
             future.set_result(cast(Result, result)) if error is None else future.set_exception(error)
 
-        self._writer.submit(job, deliver)
+        self._writer.submit(job, deliver, foresee)
         return await future
 
     async def check_writes(self) -> None:
@@ -143,10 +146,13 @@ class WriteQueue:
             if key is not None and (stored := await self._recall(key)) is not None:
                 return stored  # a completed write keeps its response, even if a retry would now fail
             raise
-        written = await self._write_response(lambda tx: _run_write(tx, request, body, prepared, key, self.in_flight))
+        written = await self._write_response(
+            lambda tx: _run_write(tx, request, body, prepared, key, self.in_flight),
+            partial(calls.foresee_write, request, body, prepared),
+        )
         return written.response()
 
-    async def _write_response(self, job: Callable[[Transaction], WrittenResponse]) -> WrittenResponse:
+    async def _write_response(self, job: Callable[[Transaction], WrittenResponse], foresee: Foresee) -> WrittenResponse:
         """Run a route's job; if it needs long work, run that in a thread first, without the writer's lock."""
 
         def run_without_long_work(tx: Transaction) -> WrittenResponse:
@@ -154,10 +160,10 @@ class WriteQueue:
                 return job(tx)
 
         try:
-            return await self.write(run_without_long_work)
+            return await self.write(run_without_long_work, foresee)
         except TakesLong as error:
             await asyncio.to_thread(error.work)
-            return await self.write(job)
+            return await self.write(job, foresee)
 
     async def _run_async(self, request: Request, body: BaseModel | None, key: IdempotencyKey | None) -> Response:
         """Run an async route, which writes by itself; its response is stored afterwards."""

@@ -23,7 +23,7 @@ from attestlab.policy.evaluation.policy_set import PolicySet, PolicySetMember
 from attestlab.policy.language.ast import Rule
 from attestlab.policy.language.attributes import Attribute
 from attestlab.policy.language.document import Document, TargetType
-from attestlab.policy.store import ActiveVersion
+from attestlab.policy.store import ActiveVersion, PolicyPlace
 from attestlab.simulation.store import list_active_digests, list_own_targets
 
 DRAFT = "draft"
@@ -161,13 +161,8 @@ def _iterate_targets(connection: Connection, draft: PolicyDraft, tenant_id: UUID
 def _list_active_versions(
     connection: Connection, draft: PolicyDraft, target: Target, tenant_id: UUID
 ) -> list[ActiveVersion]:
-    found = store.list_active_versions(
-        connection.execute,
-        tenant_id=tenant_id,
-        action=draft.document.category.value,
-        target_type=target.type,
-        target_id=target.id,
-    )
+    place = PolicyPlace(tenant_id, draft.document.category.value, target.type, target.id)
+    found = store.list_active_versions(connection.execute, place)
     return [row for row in found if not row.in_shadow]
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
@@ -13,12 +14,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, Table, select
 
+from attestlab.attestations.foreseen_mints import foresee_mint
 from attestlab.attestations.minting import MintRequest, PreparedAttestation
 from attestlab.attestations.results import Minted
+from attestlab.attestations.routes import routes
 from attestlab.attestations.store import attestations
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.signing import Algorithm, PrivateKey, generate, sign, spki
-from attestlab.core.db.group_commit.thread import PendingWrite, run_jobs
+from attestlab.core.db.group_commit import Foresee, foresee_nothing
+from attestlab.core.db.group_commit.thread import PendingWrite, foresee_reads, run_jobs
 from attestlab.core.db.tables import table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import b64url_encode
@@ -28,13 +32,24 @@ from attestlab.core.records.outbox import OutboxEvent
 from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.orgs import plans
-from attestlab.orgs.rules import Caller, Plan
+from attestlab.orgs.rules import Caller, Plan, Scope
 from attestlab.orgs.usage import UsageDay
+from support.in_process_server import make_client, serve_in_thread
+from support.policies.activation import create_active_policy
+from support.policies.documents import make_condition, make_document, make_rule
 from support.property_tests import examples
+from support.statements import statements_of
 
 pytestmark = [pytest.mark.both_engines, pytest.mark.one_world]
 
-Write = Callable[[Transaction], object]
+
+class Write(NamedTuple):
+    """A job of a group, and what it will read."""
+
+    job: Callable[[Transaction], object]
+    foresee: Foresee = foresee_nothing
+
+
 DAILY_LIMIT = 4
 WRITES = ("mint", "mint elsewhere", "mint a chosen id", "mint and fail", "supersede", "revoke", "suspend", "resume")
 EXTERNAL_KID = "external"
@@ -67,8 +82,14 @@ class Tenancy:
         signature = b64url_encode(sign(Algorithm.ED25519, self.private, message.encode()))
         return self.prepare(**chosen, id=UUID(str(unsigned.value.details["id"])), signature=f"{message}.{signature}")
 
+    def issue(self, prepared: PreparedAttestation) -> Write:
+        foresee = partial(foresee_mint, prepared=prepared, at=self.lab.clock.now())
+        return Write(lambda tx: self.lab.attestations.issue_or_raise(prepared, tx=tx), foresee)
+
     def set_status(self, status: IssuerStatus) -> Write:
-        return lambda tx: self.lab.issuers.set_governance(self.issuer_id, status=status, caller=self.caller, tx=tx)
+        return Write(
+            lambda tx: self.lab.issuers.set_governance(self.issuer_id, status=status, caller=self.caller, tx=tx)
+        )
 
 
 def make_tenancy(lab: Installation) -> Tenancy:
@@ -92,23 +113,20 @@ def make_writes(ours: Tenancy, theirs: Tenancy, names: Sequence[str]) -> list[Wr
     """Prepare all writes before the first runs, as the requests of a group are."""
     service, chosen = ours.lab.attestations, ours.prepare_chosen_id()
 
-    def issue(prepared: PreparedAttestation) -> Write:
-        return lambda tx: service.issue_or_raise(prepared, tx=tx)
-
     def issue_and_fail(prepared: PreparedAttestation) -> Write:
-        def write(tx: Transaction) -> None:
+        def job(tx: Transaction) -> None:
             service.issue_or_raise(prepared, tx=tx)
             raise Conflict("not so")
 
-        return write
+        return Write(job)
 
     make: dict[str, Callable[[], Write]] = {
-        "mint": lambda: issue(ours.prepare()),
-        "mint elsewhere": lambda: issue(theirs.prepare()),
-        "mint a chosen id": lambda: issue(chosen),
+        "mint": lambda: ours.issue(ours.prepare()),
+        "mint elsewhere": lambda: theirs.issue(theirs.prepare()),
+        "mint a chosen id": lambda: ours.issue(chosen),
         "mint and fail": lambda: issue_and_fail(ours.prepare()),
-        "supersede": lambda: issue(ours.prepare(supersedes=ours.first.id)),
-        "revoke": lambda: lambda tx: service.revoke(ours.first.id, reason="lost", caller=ours.caller, tx=tx),
+        "supersede": lambda: ours.issue(ours.prepare(supersedes=ours.first.id)),
+        "revoke": lambda: Write(lambda tx: service.revoke(ours.first.id, reason="lost", caller=ours.caller, tx=tx)),
         "suspend": lambda: ours.set_status(IssuerStatus.SUSPENDED),
         "resume": lambda: ours.set_status(IssuerStatus.ACTIVE),
     }
@@ -119,8 +137,9 @@ def run_groups(lab: Installation, groups: Sequence[Sequence[Write]]) -> list[str
     """Run each group in one transaction, and return the code of each refusal, or the type of each result."""
     outcomes = []
     for group in groups:
-        pending = [PendingWrite(write, lambda _result, _error: None) for write in group]
+        pending = [PendingWrite(write.job, lambda _result, _error: None, write.foresee) for write in group]
         with lab.storage.write() as tx:
+            foresee_reads(tx, pending)
             run_jobs(tx, pending)
         outcomes += [_describe(each) for each in pending]
     return outcomes
@@ -165,3 +184,43 @@ def test_writes_of_a_group_act_as_one_by_one(lab: Installation, clock: FixedCloc
         assert list(map(read_rows, together)) == list(map(read_rows, alone))
 
     check()
+
+
+@pytest.mark.on_postgresql
+def test_statements_of_a_group_do_not_grow_with_its_mints(lab: Installation) -> None:
+    """Each mint has another tenant, issuer and key, a policy of its own, a quota and, every second, a chosen id."""
+
+    def count_statements(tenancies: int) -> int:
+        mints = []
+        for each in [make_tenancy(lab) for _ in range(tenancies)]:
+            denied = make_rule("high", "DENY", make_condition("risk_rating", "eq", "HIGH"))
+            create_active_policy(lab, each.caller, make_document(denied, category="MINT", default_effect="ALLOW"))
+            mints += [each.issue(each.prepare()), each.issue(each.prepare_chosen_id())]
+        with statements_of(lab) as sent:
+            assert run_groups(lab, [mints]) == ["Minted"] * len(mints)
+        return len(sent)
+
+    assert count_statements(4) == count_statements(1)
+
+
+@pytest.mark.on_postgresql
+def test_items_of_a_batch_share_their_reads(lab: Installation) -> None:
+    ours = make_tenancy(lab)
+    second = lab.issuers.signing_keys.add(ours.issuer_id, kid="second", alg=Algorithm.ED25519, caller=ours.caller)
+    claims = {"student_name": "Ada Lovelace"}
+    mint = {"issuer_id": str(ours.issuer_id), "alg": "Ed25519", "schema": "degree", "claims": claims}
+    kids = [ours.kid, second.kid]
+    key = lab.api_keys.create("Batches", scopes=frozenset(Scope), caller=ours.caller).secret
+    with serve_in_thread(lab) as url, make_client(url, key=key) as client, statements_of(lab) as sent:
+        answer = client.post("/v1/attestations/batch", json={"items": [{**mint, "kid": kid} for kid in kids]})
+
+    assert [item["http_status"] for item in answer.json()["items"]] == [201, 201]
+    assert sum("issuer_keys" in text for text in sent) == len(kids) + 1, "one for each before the lock, one under it"
+
+
+def test_every_mint_foresees_its_reads() -> None:
+    assert {route.path for route in routes if route.foresee is not None} == {
+        "/v1/attestations/mint",
+        "/v1/attestations/{id}/supersede",
+        "/v1/attestations/batch",
+    }

@@ -44,6 +44,9 @@ class Buffer(Generic[Item]):
         return f"Buffer({self.name!r})"
 
 
+Foreseen = dict[object, set[Any]]
+"""The keys that the jobs of a group will read, by kind of read (`core/db/foreseen_reads.py`)."""
+
 Marks = tuple[dict[Table, int], dict[Buffer[Any], int], int]  # buffers of several types
 AFTER_SEQUENCING = Buffer[Callable[[], None]]("after_sequencing")
 
@@ -51,9 +54,9 @@ AFTER_SEQUENCING = Buffer[Callable[[], None]]("after_sequencing")
 class Transaction:
     """One write transaction: cached reads, buffered inserts, and callbacks for after the commit.
 
-    `cache` holds facts read under the writer's lock, until the transaction ends. `asked_at` and `locked_at` are
-    seconds of the monotonic clock: when its writer asked for the writer's lock, and when it had it. `completed_at` is
-    when all was written, just before the commit.
+    `cache` holds facts read under the writer's lock, until the transaction ends. `foreseen` are the keys that its jobs
+    will read. `asked_at` and `locked_at` are seconds of the monotonic clock: when its writer asked for the writer's
+    lock, and when it had it. `completed_at` is when all was written, just before the commit.
     """
 
     def __init__(self, connection: Connection, *, asked_at: float | None = None) -> None:
@@ -62,6 +65,7 @@ class Transaction:
         self.asked_at = self.locked_at if asked_at is None else asked_at
         self.completed_at = self.locked_at
         self.cache: dict[Hashable, Any] = {}  # the type depends on the key
+        self.foreseen: Foreseen = {}
         self._rows: defaultdict[Table, list[Row]] = defaultdict(list)
         self._buffers: defaultdict[Buffer[Any], list[Any]] = defaultdict(list)  # of several types
         self._after_commit: list[Callable[[], None]] = []

@@ -7,7 +7,7 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.web.paging import Page, PageQuery, bind_cursor
 from attestlab.web.request import Request
 from attestlab.web.response import JSON, RawResponse, Response, StreamedResponse
@@ -29,6 +29,13 @@ async def prepare_write(request: Request, body: BaseModel | None) -> object:
     """Run the first step of a write, if it has one."""
     prepare = request.route.prepare
     return None if prepare is None else await cast("Awaitable[object]", _call(prepare, request, body=body))
+
+
+def foresee_write(request: Request, body: BaseModel | None, prepared: object, foreseen: Foreseen) -> None:
+    """Name what the second step of a write will read, if its route declares that."""
+    foresee = request.route.foresee
+    if foresee is not None:
+        _call(foresee, request, body=body, prepared=prepared, foreseen=foreseen)
 
 
 def run_write(tx: Transaction, request: Request, body: BaseModel | None, prepared: object) -> object:
@@ -76,8 +83,9 @@ def _call(
     *,
     body: BaseModel | None = None,
     tx: Transaction | None = None,
+    foreseen: Foreseen | None = None,
     prepared: object = None,
     result: object = None,
 ) -> object:
-    parts = RequestParts(request, request.query, body, request.caller, tx, prepared, result)
+    parts = RequestParts(request, request.query, body, request.caller, tx, foreseen, prepared, result)
     return handler.call(parts, request.path_values)

@@ -2,7 +2,8 @@
 
 A parameter is bound by its name or by its type:
 
-- `request`, `query`, `body`, `caller`, `tx`, `prepared` and `result` are parts of the request (`RequestParts`);
+- `request`, `query`, `body`, `caller`, `tx`, `foreseen`, `prepared` and `result` are parts of the request
+  (`RequestParts`);
 - a name in the path, such as `id` in `/v1/issuers/{id}`, is that path parameter;
 - any other parameter is a service: the object of that class among the application's services.
 
@@ -32,6 +33,7 @@ class RequestParts(NamedTuple):
     body: object = None  # the route's model of the body, or None if it is optional and was not sent
     caller: object = None  # the authenticated caller; None on a public route
     tx: object = None  # the write transaction; only in the handler of a write
+    foreseen: object = None  # the keys that the group's handlers will read; only in `foresee`
     prepared: object = None  # the result of the route's `prepare`
     result: object = None  # the result of the handler; only in `respond`
 

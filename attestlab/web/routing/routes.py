@@ -20,6 +20,9 @@ declaration:
 3. `respond` (optional) makes the response from the handler's `result`, once the log has sequenced the appended
    entries and their inclusion proofs are known, still before the commit.
 
+A write on a busy path also declares `foresee`: it names the keys that the handler will read under the writer's lock,
+so that on PostgreSQL one query reads them for all writes of a group.
+
 The handler of a write that is `async` is awaited on the loop, and opens its own transactions.
 """
 
@@ -88,6 +91,15 @@ class RouteOptions(TypedDict, total=False):
 
 Prepare = Callable[..., Awaitable[object]]
 Respond = Callable[..., object]
+ForeseeWrite = Callable[..., None]
+
+
+class _OtherSteps(NamedTuple):
+    """The handlers of a write beside the one that runs in its transaction."""
+
+    prepare: Handler | None
+    respond: Handler | None
+    foresee: Handler | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -109,6 +121,7 @@ class Route:
     idempotency: Idempotency = "none"
     prepare: Handler | None = None
     respond: Handler | None = None
+    foresee: Handler | None = None  # names the keys that the handler reads, so that a group of writes reads them once
     cache_control: str | None = None
     limit: Limit | None = None  # its own limit, in addition to that of the caller's plan
     page: bool = False  # a public page for people: it has a separate bucket of the client's address
@@ -165,6 +178,7 @@ class Route:
             handler=self.handler.bind(services),
             prepare=self.prepare and self.prepare.bind(services),
             respond=self.respond and self.respond.bind(services),
+            foresee=self.foresee and self.foresee.bind(services),
         )
 
 
@@ -195,10 +209,11 @@ class Routes:
         scope: Access,
         prepare: Prepare | None = None,
         respond: Respond | None = None,
+        foresee: ForeseeWrite | None = None,
         **options: Unpack[RouteOptions],
     ) -> Declare:
         """Declare a write, which honours Idempotency-Key by default."""
-        return self._declare("POST", path, scope, {"idempotency": "honoured", **options}, prepare, respond)
+        return self._declare("POST", path, scope, {"idempotency": "honoured", **options}, prepare, respond, foresee)
 
     def put(
         self, path: str, *, scope: Access, prepare: Prepare | None = None, **options: Unpack[RouteOptions]
@@ -222,14 +237,15 @@ class Routes:
         options: RouteOptions,
         prepare: Prepare | None = None,
         respond: Respond | None = None,
+        foresee: ForeseeWrite | None = None,
     ) -> Declare:
         names = tuple(_PARAMETER.findall(path))
-        before = None if prepare is None else Handler.of(prepare, path_names=names)
-        after = None if respond is None else Handler.of(respond, path_names=names)
+        steps = (None if step is None else Handler.of(step, path_names=names) for step in (prepare, respond, foresee))
+        others = _OtherSteps(*steps)
 
         def declare(function: Function) -> Function:
             handler = Handler.of(function, path_names=names)
-            self._routes.append(_build_route(method, path, self.tag, scope, handler, before, after, options))
+            self._routes.append(_build_route(method, path, self.tag, scope, handler, others, options))
             return function
 
         return declare
@@ -241,10 +257,10 @@ def _build_route(
     tag: str,
     scope: Access,
     handler: Handler,
-    prepare: Handler | None,
-    respond: Handler | None,
+    others: _OtherSteps,
     options: RouteOptions,
 ) -> Route:
+    prepare, respond, foresee = others
     names = _PARAMETER.findall(path)
     if [*handler.path_types] != names:
         raise TypeError(f"{handler.name} takes {[*handler.path_types]}, but the path {path} has {names}.")
@@ -259,6 +275,7 @@ def _build_route(
         handler=handler,
         prepare=prepare,
         respond=respond,
+        foresee=foresee,
         needs=requirement_of(scope),
         query=cast("type[BaseModel] | None", handler.hint("query")),
         body=_model_of(body),

@@ -8,17 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.transaction import Foreseen, Transaction
 
 Job = Callable[[Transaction], object]
 Deliver = Callable[[object, BaseException | None], None]
+Foresee = Callable[[Foreseen], None]
+"""Names the keys that a job will read (`core/db/foreseen_reads.py`)."""
+
+
+def foresee_nothing(foreseen: Foreseen) -> None:
+    """Name no key."""
 
 
 class GroupCommit(Protocol):
     """Commits jobs in groups."""
 
-    def submit(self, job: Job, deliver: Deliver) -> None:
+    def submit(self, job: Job, deliver: Deliver, foresee: Foresee = foresee_nothing) -> None:
         """Queue a job and call `deliver(result, error)` once its group is durable or has failed.
+
+        `foresee` names what the job will read, so that the group reads it once; it matters on PostgreSQL only.
 
         Raises:
             Unavailable: the queue is full.

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from attestlab.core.db.group_commit import Deliver, Job
+from attestlab.core.db.group_commit import Deliver, Foresee, Job, foresee_nothing
 from attestlab.core.db.group_commit.thread import (
     MAX_GROUP_SIZE,
     MAX_QUEUED,
@@ -53,7 +53,7 @@ class LoopGroupCommit:
         self._gather_until = 0.0
         self._gathered = asyncio.Event()
 
-    def submit(self, job: Job, deliver: Deliver) -> None:
+    def submit(self, job: Job, deliver: Deliver, foresee: Foresee = foresee_nothing) -> None:
         """Queue a job and call `deliver(result, error)` once its group is durable or has failed.
 
         Raises:
@@ -61,7 +61,7 @@ class LoopGroupCommit:
         """
         if len(self._waiting) >= self._max_queued:
             raise Unavailable(TOO_MANY_WRITES.format(self._max_queued), retry_after_s=1)
-        self._waiting.append(PendingWrite(job, deliver))
+        self._waiting.append(PendingWrite(job, deliver, foresee))
         self._storage.observer.observe_queue(len(self._waiting))
         if len(self._waiting) >= self._expected:
             self._gathered.set()

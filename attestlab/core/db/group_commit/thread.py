@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from attestlab.core.db.group_commit import Deliver, Job
+from attestlab.core.db.group_commit import Deliver, Foresee, Job, foresee_nothing
 from attestlab.core.db.storage import CommitUnknown, NotBegun, Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, Unavailable
@@ -27,10 +27,11 @@ TOO_MANY_WRITES = "Too many writes are queued (limit {}). Retry in 1 second."
 
 @dataclass(slots=True)
 class PendingWrite:
-    """A queued job with its callback and, once it has run, its result or error."""
+    """A queued job with its callback, what it will read and, once it has run, its result or error."""
 
     job: Job
     deliver: Deliver
+    foresee: Foresee = foresee_nothing
     result: object = None
     error: BaseException | None = None
 
@@ -57,15 +58,17 @@ class ThreadGroupCommit:
         self._thread = threading.Thread(target=self._run, name="attestlab-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, job: Job, deliver: Deliver) -> None:
+    def submit(self, job: Job, deliver: Deliver, foresee: Foresee = foresee_nothing) -> None:
         """Queue a job and call `deliver(result, error)` once its group is durable or has failed.
+
+        `foresee` names what the job will read, so that the group reads it once.
 
         Raises:
             Unavailable: the queue is full.
         """
         if self._queue.qsize() >= self._max_queued:
             raise Unavailable(TOO_MANY_WRITES.format(self._max_queued), retry_after_s=1)
-        self._queue.put(PendingWrite(job, deliver))
+        self._queue.put(PendingWrite(job, deliver, foresee))
         self._storage.observer.observe_queue(self._queue.qsize())
 
     def run(self, job: Job, *, timeout_s: float | None = None) -> object:
@@ -141,10 +144,17 @@ class ThreadGroupCommit:
         """Run all jobs in one transaction and commit it; returns the error that failed the transaction."""
         try:
             with self._storage.write() as tx:
+                foresee_reads(tx, group)
                 run_jobs(tx, group)
         except BaseException as error:  # the writer thread must survive any error; the callers get it
             return error
         return None
+
+
+def foresee_reads(tx: Transaction, group: list[PendingWrite]) -> None:
+    """Name what all jobs of a group will read, so that the first of them that reads a kind loads it for all."""
+    for pending in group:
+        pending.foresee(tx.foreseen)
 
 
 def run_jobs(tx: Transaction, group: list[PendingWrite]) -> None:

@@ -1,0 +1,76 @@
+"""Foreseen reads: what the jobs of a group read under the writer's lock, with one query of each kind for all of them.
+
+Before a group begins, each job names the keys that it will read. The first job that reads one on PostgreSQL loads
+those of all jobs, because each statement waits for a socket while other writers wait for the lock. SQLite runs in the
+same process, so it loads each key when a job reads it.
+
+A value is that of the committed records. A job that changes what others read marks the transaction, and they read
+again (`KEYS_CHANGED` in `issuers/keys.py`), or adds its changes to a buffer, as `orgs/usage.py` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Mapping
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import ARRAY, ColumnElement, TableValuedAlias, bindparam, column, func
+from sqlalchemy.types import TypeEngine
+
+from attestlab.core.db.tables import Execute
+from attestlab.core.db.transaction import Foreseen, Transaction
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class ForeseenRead(Generic[Key, Value]):
+    """A read by key that the jobs of a group share.
+
+    `find` reads the value of one key, None if there is none; `find_all` reads those of many keys, on PostgreSQL, and
+    leaves out keys without a value.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        find: Callable[[Execute, Key], Value | None],
+        find_all: Callable[[Execute, Collection[Key]], Mapping[Key, Value]],
+    ) -> None:
+        self._name = name
+        self._find = find
+        self._find_all = find_all
+
+    def __repr__(self) -> str:
+        return f"ForeseenRead({self._name!r})"
+
+    def foresee(self, foreseen: Foreseen, key: Key) -> None:
+        """Name a key that a job will read."""
+        foreseen.setdefault(self, set()).add(key)
+
+    def get(self, tx: Transaction, key: Key) -> Value | None:
+        """Return the value of a key as the committed records have it, read once a transaction."""
+        known: dict[Key, Value | None] = tx.cache.setdefault(self, {})
+        if key not in known:
+            wanted = {key} if tx.connection.dialect.name == "sqlite" else {key, *tx.foreseen.get(self, ())}
+            known |= self._load(tx.read_unflushed, wanted - known.keys())
+        return known[key]
+
+    def _load(self, execute: Execute, wanted: Collection[Key]) -> dict[Key, Value | None]:
+        if len(wanted) == 1:
+            return {key: self._find(execute, key) for key in wanted}
+        return {**dict.fromkeys(wanted), **self._find_all(execute, wanted)}
+
+
+class KeyRows:
+    """Keys as the rows of a query on PostgreSQL: one array for each column, so that all queries have one text."""
+
+    def __init__(self, **types: TypeEngine[Any]) -> None:  # columns of several types
+        arrays = [bindparam(f"all_{name}", type_=ARRAY(kind)) for name, kind in types.items()]
+        columns = [column(name, kind) for name, kind in types.items()]
+        self.rows: TableValuedAlias = func.unnest(*arrays).table_valued(*columns, name="wanted").render_derived()
+        self.c: Mapping[str, ColumnElement[Any]] = dict(self.rows.c)
+
+    def bind(self, keys: Collection[tuple[object, ...]]) -> dict[str, list[object]]:
+        """Return the parameters of a query with these keys, whose members are in the order of the columns."""
+        return {f"all_{name}": [key[place] for key in keys] for place, name in enumerate(self.c)}
