@@ -263,6 +263,12 @@ class Installation:
         lab._shared_lock = shared_lock
         return lab, InitResult(tenant, vkey)
 
+    @contextmanager
+    def share_reads(self) -> Iterator[None]:
+        """Let this thread's reads in the block share a snapshot of the records, and read each count once."""
+        with self.storage.share_snapshot(), self.counters.share_reads():
+            yield
+
     @property
     def services(self) -> dict[type, object]:
         """The services of all capabilities by class, for the routes that take them."""

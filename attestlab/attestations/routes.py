@@ -76,7 +76,7 @@ async def _prepare(
     prepare = partial(attestations.prepare, mint_request, caller=caller)
     if request.canonical is not None:
         return await executor.bodies.run(owner_of(request), prepare)
-    return await (executor.read if mint_request.alg in FAST_ALGORITHMS else executor.run_in_thread)(prepare)
+    return await (executor.read_shared if mint_request.alg in FAST_ALGORITHMS else executor.run_in_thread)(prepare)
 
 
 async def _prepare_batch(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, String, Uuid, and_, bindparam, func, select
+from sqlalchemy import Connection, String, Uuid, and_, bindparam, func, select
 
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.foreseen_reads import KeyRows
-from attestlab.core.db.tables import Execute, fetch_all, fetch_one, iterate, table_of
+from attestlab.core.db.tables import Execute, Result, fetch_all, fetch_one, iterate, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
 from attestlab.issuers.rules import Custody, IssuerStatus, KeyStatus
@@ -75,32 +75,32 @@ class SigningKey:
 
 def find_signing_key(execute: Execute, place: KeyPlace) -> SigningKey | None:
     """Find the tenant's key of an issuer, with the issuer's status and ratings, in one query."""
-    row = execute(_SIGNING_AT, place._asdict()).first()
-    return None if row is None else _make_signing_key(row)
+    return next(_make_signing_keys(execute(_SIGNING_AT, place._asdict())), None)
 
 
 def find_signing_keys(execute: Execute, places: Collection[KeyPlace]) -> dict[KeyPlace, SigningKey]:
     """Find several keys like `find_signing_key`, on PostgreSQL; leaves out those that do not exist."""
-    found = map(_make_signing_key, execute(_SIGNING_AT_ALL, _places.bind(places)))
+    found = _make_signing_keys(execute(_SIGNING_AT_ALL, _places.bind(places)))
     return {KeyPlace(key.tenant_id, key.issuer_id, key.kid): key for key in found}
 
 
-def _make_signing_key(row: Row[*tuple[Any, ...]]) -> SigningKey:
-    return SigningKey(
-        row[0],
-        row[1],
-        row[2],
-        Algorithm(row[3]),
-        row[4],
-        row[5],
-        Custody(row[6]),
-        KeyStatus(row[7]),
-        row[8],
-        IssuerStatus(row[9]),
-        row[10],
-        row[11],
-        row[12],
-    )
+def _make_signing_keys(rows: Result) -> Iterator[SigningKey]:
+    for row in rows:
+        yield SigningKey(
+            row[0],
+            row[1],
+            row[2],
+            Algorithm(row[3]),
+            row[4],
+            row[5],
+            Custody(row[6]),
+            KeyStatus(row[7]),
+            row[8],
+            IssuerStatus(row[9]),
+            row[10],
+            row[11],
+            row[12],
+        )
 
 
 def get(execute: Execute, issuer_id: UUID, *, tenant_id: UUID) -> IssuerRecord:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Select, String, Uuid, and_, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Executable, String, Uuid, and_, bindparam, func, or_, select
 
 from attestlab.core.db.foreseen_reads import KeyRows
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, iterate, table_of
@@ -189,7 +189,9 @@ class PolicyPlace(NamedTuple):
     target_id: UUID | None
 
 
-def _active_versions_query(place: Mapping[str, ColumnElement[Any]]) -> Select[*tuple[Any, ...]]:
+def _active_versions_query(
+    place: Mapping[str, ColumnElement[object]], more: Collection[ColumnElement[object]] = ()
+) -> Executable:
     is_default = policies.c.target_type == TargetType.TENANT_DEFAULT.value
     is_target = and_(policies.c.target_type == place["target_type"], policies.c.target_id == place["target_id"])
     is_platform = and_(tenants.c.is_operator, is_default)
@@ -202,6 +204,7 @@ def _active_versions_query(place: Mapping[str, ColumnElement[Any]]) -> Select[*t
             in_shadow.label("in_shadow"),
             is_platform.label("is_platform"),
             own.label("own"),
+            *more,
         )
         .join(policies, policies.c.id == versions.c.policy_id)
         .join(tenants, tenants.c.id == policies.c.tenant_id)
@@ -214,7 +217,7 @@ def _active_versions_query(place: Mapping[str, ColumnElement[Any]]) -> Select[*t
 _places = KeyRows(tenant_id=Uuid(), action=String(), target_type=String(), target_id=Uuid())
 # Built once, because they run again after every commit.
 _ACTIVE_VERSIONS = _active_versions_query({name: bindparam(name) for name in PolicyPlace._fields})
-_ACTIVE_VERSIONS_AT_ALL = _active_versions_query(_places.c).add_columns(*_places.c.values())
+_ACTIVE_VERSIONS_AT_ALL = _active_versions_query(_places.c, _places.c.values())
 _OWN_ATTRIBUTES = select(*attributes.c).where(attributes.c.tenant_id == bindparam("tenant_id"))
 
 

@@ -66,7 +66,10 @@ class WriteQueue:
     def __init__(self, lab: Installation) -> None:
         self.lab = lab
         self.executor = Executor(
-            self.write, reads_inline=lab.storage.is_sqlite, count_waiting=lambda: self._writer.waiting
+            self.write,
+            reads_inline=lab.storage.is_sqlite,
+            share_reads=lab.share_reads,
+            count_waiting=lambda: self._writer.waiting,
         )
         self.in_flight: set[bytes] = set()
         self.background = Supervisor()

@@ -244,7 +244,7 @@ class RequestHandler:
             on_disconnect=self._on_disconnect,
         )
         if not is_probe(route):
-            await application.executor.read(self._admit, call)
+            await application.executor.read_shared(self._admit, call)
         if route.method != "GET":
             self._require_readable_body(route)
         query = validate_query(route.query, head.query)

@@ -188,7 +188,7 @@ def test_writes_of_a_group_act_as_one_by_one(lab: Installation, clock: FixedCloc
 
 @pytest.mark.on_postgresql
 def test_statements_of_a_group_do_not_grow_with_its_mints(lab: Installation) -> None:
-    """Each mint has another tenant, issuer and key, a policy of its own, a quota and, every second, a chosen id."""
+    """Each tenant has an issuer with two keys, a policy and a quota; every second mint has a chosen id."""
 
     def count_statements(tenancies: int) -> int:
         mints = []

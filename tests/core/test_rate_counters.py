@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -227,3 +228,24 @@ def test_negative_cost_takes_a_count_back(counters: Counters) -> None:
     for _ in range(5):
         assert counters.count("key", limit=1, window_s=60, now=NOON).allowed
         counters.count("key", limit=1, window_s=60, now=NOON, cost=-1)
+
+
+def test_reads_of_a_block_are_shared_until_a_count_changes(counters: Counters) -> None:
+    with counters.share_reads():
+        before = counters.peek("bucket", per_minute=60, now=NOON).remaining
+        assert taken(counters, 3, at=NOON) == 3
+        after = counters.peek("bucket", per_minute=60, now=NOON).remaining
+        counters.block("lane", for_s=60, now=NOON)
+
+        assert (before, after, counters.blocked_for_s("lane", now=NOON)) == (10, 7, 60)
+
+
+def test_count_is_read_once_in_a_block_of_a_thread(counters: Counters, engine: str) -> None:
+    shares = engine == "postgresql"  # a file is read each time
+    with ThreadPoolExecutor(1) as other, counters.share_reads():
+        assert counters.blocked_for_s("lane", now=NOON) == 0
+        other.submit(counters.block, "lane", for_s=60, now=NOON).result()
+
+        assert counters.blocked_for_s("lane", now=NOON) == (0 if shares else 60)
+
+    assert counters.blocked_for_s("lane", now=NOON) == 60

@@ -11,16 +11,17 @@ again (`KEYS_CHANGED` in `issuers/keys.py`), or adds its changes to a buffer, as
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar, cast
+from uuid import UUID
 
-from sqlalchemy import ARRAY, ColumnElement, TableValuedAlias, bindparam, column, func
-from sqlalchemy.types import TypeEngine
+from sqlalchemy import ARRAY, ColumnElement, Date, String, TableValuedAlias, Uuid, bindparam, column, func
 
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Foreseen, Transaction
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
+ColumnType = Uuid[UUID] | String | Date
 
 
 class ForeseenRead(Generic[Key, Value]):
@@ -52,8 +53,8 @@ class ForeseenRead(Generic[Key, Value]):
         """Return the value of a key as the committed records have it, read once a transaction."""
         known: dict[Key, Value | None] = tx.cache.setdefault(self, {})
         if key not in known:
-            wanted = {key} if tx.connection.dialect.name == "sqlite" else {key, *tx.foreseen.get(self, ())}
-            known |= self._load(tx.read_unflushed, wanted - known.keys())
+            foreseen = set() if tx.connection.dialect.name == "sqlite" else tx.foreseen.get(self, set())
+            known |= self._load(tx.read_unflushed, {key, *cast("set[Key]", foreseen)} - known.keys())
         return known[key]
 
     def _load(self, execute: Execute, wanted: Collection[Key]) -> dict[Key, Value | None]:
@@ -65,11 +66,11 @@ class ForeseenRead(Generic[Key, Value]):
 class KeyRows:
     """Keys as the rows of a query on PostgreSQL: one array for each column, so that all queries have one text."""
 
-    def __init__(self, **types: TypeEngine[Any]) -> None:  # columns of several types
+    def __init__(self, **types: ColumnType) -> None:
         arrays = [bindparam(f"all_{name}", type_=ARRAY(kind)) for name, kind in types.items()]
         columns = [column(name, kind) for name, kind in types.items()]
         self.rows: TableValuedAlias = func.unnest(*arrays).table_valued(*columns, name="wanted").render_derived()
-        self.c: Mapping[str, ColumnElement[Any]] = dict(self.rows.c)
+        self.c: Mapping[str, ColumnElement[object]] = dict(self.rows.c)
 
     def bind(self, keys: Collection[tuple[object, ...]]) -> dict[str, list[object]]:
         """Return the parameters of a query with these keys, whose members are in the order of the columns."""

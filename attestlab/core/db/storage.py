@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,6 +24,7 @@ from sqlalchemy.exc import OperationalError
 from attestlab.core import error_text
 from attestlab.core.clock import Clock, SystemClock
 from attestlab.core.db import sqlite
+from attestlab.core.db.shared_snapshots import Cache, Snapshots
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.db.urls import database_url
 from attestlab.core.db.write_observer import Unobserved, WriteObserver
@@ -58,6 +59,7 @@ class Storage:
         self._readers: list[Connection] = []
         self.reachability: Reachability | None = None
         self._database: Database | None = None
+        self._snapshots = Snapshots(lambda: self._connect().execution_options(isolation_level="REPEATABLE READ"))
         self._engine = sqlite.engine_of(self.url) if self.is_sqlite else self._postgresql_engine()
 
     def _postgresql_engine(self) -> Engine:
@@ -119,8 +121,15 @@ class Storage:
         if self.is_sqlite:
             yield from self._read_sqlite()
         else:
-            with self._connect().execution_options(isolation_level="REPEATABLE READ") as connection:
+            with self._snapshots.read() as connection:
                 yield connection
+
+    def share_snapshot(self) -> AbstractContextManager[None]:
+        """Let this thread's reads in the block share one snapshot, and what `cached_read` loads from it; on PostgreSQL.
+
+        A write of this thread ends it. On SQLite each read has its own, which costs nothing.
+        """
+        return nullcontext() if self.is_sqlite else self._snapshots.share()
 
     def cached_read(
         self, name: Hashable, load: Callable[[Connection], Result], tx: Transaction | None = None
@@ -128,7 +137,7 @@ class Storage:
         """Return the result of `load`, cached until the next commit of any process; with `tx`, `load` runs in it.
 
         SQLite reports within two microseconds whether another connection has committed. PostgreSQL cannot,
-        so there `load` runs each time. Either way the result is as fresh as a query's.
+        so there `load` runs once a snapshot. Either way the result is as fresh as a query's.
         """
         with self.read(tx) as connection:
             return self.load_cached(connection, name, load)
@@ -143,15 +152,20 @@ class Storage:
             value = cache[name] = load(connection)
         return value
 
-    def _thread_cache(self, connection: Connection) -> dict[Hashable, Any] | None:  # each key has its type
-        """Return what this thread has cached since the last commit of another connection; None on PostgreSQL."""
-        if not self.is_sqlite or connection is not getattr(self._local, "reader", None):
+    def _thread_cache(self, connection: Connection) -> Cache | None:
+        """Return what this thread has cached since the last commit of another connection.
+
+        On PostgreSQL return what was loaded from the thread's shared snapshot; None without one.
+        """
+        if not self.is_sqlite:
+            return self._snapshots.cache_of(connection)
+        if connection is not getattr(self._local, "reader", None):
             return None
         driver: Any = connection.connection.dbapi_connection  # sqlite3's or psycopg's
         version = driver.execute("PRAGMA data_version").fetchone()[0]
         if version != getattr(self._local, "version", None) or len(self._local.cache) > CACHE_CAPACITY:
             self._local.version, self._local.cache = version, {}
-        cache: dict[Hashable, Any] = self._local.cache  # as above
+        cache: Cache = self._local.cache
         return cache
 
     def _read_sqlite(self) -> Iterator[Connection]:
@@ -201,6 +215,7 @@ class Storage:
             NotBegun: another process holds the lock, or PostgreSQL is unreachable, for longer than the limits allow.
         """
         asked_at = monotonic()
+        self._snapshots.end_shared()
         self._write_lock.acquire()
         return self._begin_locked(asked_at, is_migration=is_migration)
 

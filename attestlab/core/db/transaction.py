@@ -44,7 +44,7 @@ class Buffer(Generic[Item]):
         return f"Buffer({self.name!r})"
 
 
-Foreseen = dict[object, set[Any]]
+Foreseen = dict[Hashable, set[Hashable]]
 """The keys that the jobs of a group will read, by kind of read (`core/db/foreseen_reads.py`)."""
 
 Marks = tuple[dict[Table, int], dict[Buffer[Any], int], int]  # buffers of several types

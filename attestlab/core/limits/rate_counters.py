@@ -19,8 +19,8 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -95,6 +95,8 @@ class CounterStore(Protocol):
 
     def run(self, statement: str, values: Bindings) -> CounterRow | None: ...
 
+    def share_reads(self) -> AbstractContextManager[None]: ...
+
     def close(self) -> None: ...
 
 
@@ -117,6 +119,10 @@ class Counters:
     def in_memory(cls) -> Counters:
         """Open counters of this process alone, which end with it."""
         return cls(_FileStore(Path(":memory:")))
+
+    def share_reads(self) -> AbstractContextManager[None]:
+        """Let this thread read each count once in the block, on PostgreSQL; in a file a read costs nothing."""
+        return self._engine.share_reads()
 
     def take(self, key: str, *, per_minute: int, now: datetime, cost: int = 1, refill_s: int = FULL_BUCKET_S) -> Count:
         """Take `cost` tokens, at most a full bucket, from a bucket that refills at `per_minute` within `refill_s`."""
@@ -276,6 +282,9 @@ class _FileStore:
             self._path.unlink()
             return _connect(self._path, timeout_ms=timeout_ms)
 
+    def share_reads(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def close(self) -> None:
         with self._lock:
             if self._connection is not None:
@@ -322,8 +331,30 @@ class _TableStore:
         )
         self._table_exists = False
         self._fallback = _MemoryStore()
+        self._local = threading.local()  # of each thread: the counts read in its block
+
+    @contextmanager
+    def share_reads(self) -> Iterator[None]:
+        self._local.known = {}
+        try:
+            yield
+        finally:
+            self._local.known = None
 
     def run(self, statement: str, values: Bindings) -> CounterRow | None:
+        """Run a statement; a count that this thread has read in its block is read again only after a change."""
+        known: dict[object, CounterRow | None] | None = getattr(self._local, "known", None)
+        if known is None:
+            return self._run_or_fall_back(statement, values)
+        key = values.get("key")
+        if statement is not _PEEK:
+            known.pop(key, None)
+            return self._run_or_fall_back(statement, values)
+        if key not in known:
+            known[key] = self._run_or_fall_back(statement, values)
+        return known[key]
+
+    def _run_or_fall_back(self, statement: str, values: Bindings) -> CounterRow | None:
         try:
             return self._run(statement, values)
         except (DBAPIError, PoolTimeout, Unavailable):
