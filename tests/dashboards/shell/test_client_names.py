@@ -6,16 +6,11 @@ import asyncio
 import base64
 from collections.abc import Iterator
 from contextlib import ExitStack
-from functools import partial
 from typing import cast
 
 import httpx
 import pytest
-from bokeh.server.server import BaseServer
-from bokeh.util.token import generate_jwt_token, generate_session_id, get_session_id, get_token_payload
-from tornado.httpserver import HTTPServer
-from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
-from tornado.ioloop import IOLoop
+from bokeh.util.token import generate_jwt_token, get_session_id, get_token_payload
 
 from attestlab_dashboards.configuration import Configuration
 from attestlab_dashboards.page_list import PAGES
@@ -26,7 +21,7 @@ from attestlab_dashboards.sign_in import COOKIE, read_target
 from attestlab_dashboards.throttle import Throttle
 from support import patient_http
 from support.dashboards.browser_sessions import FACTS, Door
-from support.dashboards.sockets import open_socket, request_socket, serve_here, sign_in, token_of
+from support.dashboards.sockets import open_document, open_socket, request_socket, serve_here, sign_in, token_of
 from support.server_process import ServerProcess
 
 START = f"/dash/{PAGES[0].path}"
@@ -135,14 +130,9 @@ def test_a_signed_token_of_ones_own_does_not_open_the_document_of_another() -> N
 
     async def ask(owner: str) -> int:
         application = build_application(CONFIGURATION, sessions, Throttle(60))
-        BaseServer(IOLoop.current(), application, HTTPServer(application))
-        name = generate_session_id(application.secret_key, signed=True)
-        sign = partial(generate_jwt_token, name, application.secret_key, signed=True)
-        request = HTTPServerRequest(start_line=RequestStartLine("GET", START, "HTTP/1.0"), headers=HTTPHeaders())
-        context = application.applications[f"/{PAGES[0].path}"]
-        await context.create_session_if_needed(name, request, sign(extra_payload={"handle": owner}))
+        token = await open_document(application, owner=owner, holder=attacker.handle)
         async with serve_here(application) as url:
-            return await asyncio.to_thread(open_socket, url, sign(extra_payload={"handle": attacker.handle}), cookie)
+            return await asyncio.to_thread(open_socket, url, token, cookie)
 
     assert asyncio.run(ask("another")) == 403
 

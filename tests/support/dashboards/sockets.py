@@ -7,7 +7,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx
+from bokeh.server.server import BaseServer
+from bokeh.util.token import generate_jwt_token, generate_session_id
 from tornado.httpserver import HTTPServer
+from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
+from tornado.ioloop import IOLoop
 from tornado.netutil import bind_sockets
 
 from attestlab_dashboards.page_list import PAGES
@@ -28,6 +32,21 @@ async def serve_here(application: DashboardApplication) -> AsyncIterator[str]:
     finally:
         server.stop()
         await server.close_all_connections()
+
+
+async def open_document(application: DashboardApplication, *, owner: str, holder: str) -> str:
+    """Open the first page's document for the session with the handle `owner`; its token says it is `holder`'s."""
+    BaseServer(IOLoop.current(), application, HTTPServer(application))
+    name = generate_session_id(application.secret_key, signed=True)
+    of_owner, of_holder = (
+        generate_jwt_token(name, application.secret_key, signed=True, extra_payload={"handle": handle})
+        for handle in (owner, holder)
+    )
+    start = RequestStartLine("GET", f"/dash/{PAGES[0].path}", "HTTP/1.0")
+    request = HTTPServerRequest(start_line=start, headers=HTTPHeaders())
+    context = application.applications[f"/{PAGES[0].path}"]
+    await context.create_session_if_needed(name, request, of_owner)
+    return of_holder
 
 
 def sign_in(browser: httpx.Client, server: ServerProcess, **changes: str) -> httpx.Response:
