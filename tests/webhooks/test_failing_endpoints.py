@@ -221,7 +221,7 @@ def test_an_endpoint_fails_from_its_tenth_consecutive_failure_on(
     bench = Bench(lab)
     endpoint_id = bench.endpoint(caller)
     bench.transport.answer = BUSY
-    for _ in range(schedule.CIRCUIT_FAILURES - 1):
+    for _ in range(9):
         bench.publish(caller)
         assert bench.step() == 1
     bench.publish(caller, 16)
