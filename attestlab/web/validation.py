@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
 from types import NoneType, UnionType
-from typing import Annotated, Any, NamedTuple, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, BeforeValidator, TypeAdapter, ValidationError
@@ -83,18 +83,19 @@ def validate_query(model: type[BaseModel] | None, text: str) -> BaseModel | None
     return validate_parameters(model, values)
 
 
-def validate_parameters(model: type[BaseModel], values: dict[str, Any]) -> BaseModel:
+def validate_parameters(model: type[BaseModel], values: dict[str, str]) -> BaseModel:
     """Validate the texts of parameters, by their names on the wire, against a model.
 
     Raises:
         ValidationFailed: as from `validate_query`.
     """
-    for name, value in values.items():  # texts, but pydantic's own type of them is wider
+    for name, value in values.items():
         if "\x00" in value:
             raise _query_error(_pointer((name,)), "nul", "This parameter contains a NUL character. Remove it.")
     _require_plain_numbers(model, values)
     try:
-        query: BaseModel = model.__pydantic_validator__.validate_strings(values, strict=True)
+        # pydantic takes a map of texts; its types have only the maps in it.
+        query: BaseModel = model.__pydantic_validator__.validate_strings(values, strict=True)  # type: ignore[arg-type]
     except ValidationError as error:
         raise _validation_error("query", model, error) from None
     _require_ordered_bounds("query", query)
@@ -121,7 +122,7 @@ def _require_plain_numbers(model: type[BaseModel], values: Mapping[str, str]) ->
             raise _error_of_faults("query", [fault], 1)
 
 
-def _parse_parameters(text: str) -> dict[str, Any]:
+def _parse_parameters(text: str) -> dict[str, str]:
     try:
         pairs = parse_qsl(
             text, keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=_MAX_PARAMETERS

@@ -97,7 +97,8 @@ def read_decision_id(decision: object) -> str:
 def _read_filters(filters: Mapping[str, object]) -> dict[str, object]:
     """Read the filters that are not None, by their names in `_CONDITIONS`."""
     asked = name_filters(filters, _CONDITIONS)
-    period = arguments.read_period(asked.get("since"), asked.get("until"))
+    since, until = asked.get("since"), asked.get("until")
+    period = arguments.read_period(since, until)  # type: ignore[arg-type]  # it checks the types
     asked |= {"since": period["from"], "until": period["to"]}
     if asked.get("action") is not None:
         asked["action"] = arguments.read_text(asked["action"], name="action")

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -117,13 +117,14 @@ def read_filters(query: type[BaseModel], filters: Mapping[str, object]) -> dict[
     """
     wire = (field.alias or name for name, field in query.model_fields.items())
     asked = name_filters(filters, [OTHER_NAMES.get(name, name) for name in wire if name not in _PAGE_NAMES])
-    period = arguments.read_period(asked.pop("since", None), asked.pop("until", None))
+    since, until = asked.pop("since", None), asked.pop("until", None)
+    period = arguments.read_period(since, until)  # type: ignore[arg-type]  # it checks the types
     values = {name: getattr(value, "id", value) for name, value in {**asked, **period}.items() if value is not None}
     validate_parameters(query, {name: encode_parameter(name, value) for name, value in values.items()})
     return values
 
 
-def name_filters(filters: Mapping[str, object], known: Collection[str]) -> dict[str, Any]:
+def name_filters(filters: Mapping[str, object], known: Collection[str]) -> dict[str, object]:
     """Return filters by their names in Python; the values may still be anything.
 
     Raises:
