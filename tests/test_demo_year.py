@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
@@ -16,6 +17,7 @@ from attestlab.core.db.tables import table_of
 from attestlab.core.records.audit import AuditEvent
 from attestlab.demos.history.past_signals import BULK_TIME
 from attestlab.demos.people import PEOPLE
+from attestlab.demos.world import collect_garbage_rarely
 from attestlab.governance.rules import RequestStatus
 from attestlab.identity.store import find_person_by_address
 from attestlab.installation import Installation
@@ -127,3 +129,12 @@ def test_its_folder_has_credentials_that_only_the_owner_reads(served: Installati
     file = Path(served.settings.data) / "demo.json"
 
     assert file.stat().st_mode & 0o077 == 0
+
+
+def test_a_year_leaves_the_garbage_collector_as_it_was() -> None:
+    usual = gc.get_threshold()
+    with pytest.raises(KeyboardInterrupt), collect_garbage_rarely():
+        assert gc.get_threshold() > usual
+        raise KeyboardInterrupt
+
+    assert gc.get_threshold() == usual

@@ -117,6 +117,7 @@ settings = table_of(RiskSettings)
 cases = table_of(RiskCase)
 list_entries = table_of(RiskListEntry)
 challenges = table_of(RiskChallenge)
+_SETTINGS = select(*settings.c).where(settings.c.tenant_id == bindparam("tenant_id"))
 _LISTS = select(list_entries.c.list).where(
     list_entries.c.tenant_id == bindparam("tenant"),
     list_entries.c.entity_type == bindparam("type"),
@@ -137,7 +138,7 @@ class ListPage(NamedTuple):
 
 def find_settings(execute: Execute, tenant_id: UUID) -> RiskSettingsRecord | None:
     """Find a tenant's own settings; None if the defaults apply."""
-    return fetch_one(execute(select(*settings.c).where(settings.c.tenant_id == tenant_id)), RiskSettingsRecord)
+    return fetch_one(execute(_SETTINGS, {"tenant_id": tenant_id}), RiskSettingsRecord)
 
 
 def find_open_cases(execute: Execute, tenant_id: UUID, entities: Iterable[Entity]) -> dict[Entity, RiskCaseRecord]:
