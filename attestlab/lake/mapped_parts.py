@@ -1,7 +1,7 @@
 """Parts of long data sets, decoded once for all processes that query a tenant, which map the files.
 
 A process uses a file as soon as there is one, and makes it when it reads the part for the second time. One process of
-a lake makes files at a time; meanwhile the others decode for themselves, as all do where the disk has no room. All
+a lake makes files at a time; until then the others decode for themselves, as all do where the disk has no room. All
 files of a lake have a limit of bytes together; those that were used longest ago are removed first.
 """
 
@@ -34,7 +34,7 @@ MAX_BYTES_A_READ: Final = 32 << 20  # of parts that one query decodes for others
 MAX_CHECKED_BYTES: Final = 1 << 30  # of files whose digests one query compares; about a second
 MAX_KEYS: Final = 1_000  # of parts that were read once
 
-Decode = Callable[[LakePart], Iterable[pa.RecordBatch]]
+ReadBatches = Callable[[LakePart], Iterable[pa.RecordBatch]]
 
 
 class MappedRows(NamedTuple):
@@ -54,7 +54,7 @@ class MappedParts:
         self._retry_at: dict[Path, float] = {}
         self._lock = threading.Lock()
 
-    def read(self, wanted: Sequence[RowsOfPart], decode: Decode) -> MappedRows:
+    def read(self, wanted: Sequence[RowsOfPart], decode: ReadBatches) -> MappedRows:
         """Map the files of these rows of one folder, and make those that this process reads for the second time."""
         self._unmap_removed()
         due = [rows for rows in self._map_existing(wanted) if self._was_read(rows)]
@@ -100,7 +100,7 @@ class MappedParts:
                 self._read_once.popitem(last=False)
         return was_read
 
-    def _make(self, due: Sequence[RowsOfPart], decode: Decode) -> None:
+    def _make(self, due: Sequence[RowsOfPart], decode: ReadBatches) -> None:
         """Make files, if no other process does; after a failure, which the caller's own read reports, not for a
         while.
         """
@@ -113,7 +113,7 @@ class MappedParts:
         except (OSError, MemoryError, pa.ArrowException):
             self._retry_at[due[0].folder] = time.monotonic() + RETRY_S
 
-    def _write(self, root: Path, rows: RowsOfPart, decode: Decode) -> DecodedFile:
+    def _write(self, root: Path, rows: RowsOfPart, decode: ReadBatches) -> DecodedFile:
         for folder in (rows.folder.parent, rows.folder):
             atomic_files.make_private_folder(folder)
         atomic_files.remove_drafts(rows.folder)
@@ -122,7 +122,7 @@ class MappedParts:
         return decoded_files.write_decoded(rows, decode(rows.part), max_bytes=room_bytes)
 
     def _make_room(self, root: Path, wanted_bytes: int) -> int:
-        """Remove what was used longest ago until so many bytes more have room; return how many have."""
+        """Remove what was used longest ago until `wanted_bytes` have room; return how many bytes have."""
         for folder in sorted(root.glob("*/*/"), key=_read_last_use):
             is_recent = time.time() - _read_last_use(folder) < RECENT_S
             if is_recent or self._measure_room(root) >= wanted_bytes:

@@ -82,10 +82,8 @@ WITH base AS (
     FROM wanted GROUP BY ALL
 ), chosen AS (SELECT * FROM wanted WHERE {source} AND {type} AND {kind} AND score_ok),
 chosen_cube AS (SELECT * FROM cube WHERE {source} AND {type} AND {kind} AND score_ok),
-entities AS (
-    SELECT step, entity, bool_or(is_now) AS is_now, bool_or(is_before) AS is_before, bool_or(is_shown) AS is_shown
-    FROM chosen GROUP BY step, entity
-), totals AS (
+entities AS (SELECT DISTINCT step, entity, is_now, is_before, is_shown FROM chosen),
+totals AS (
     SELECT part, step, sum(signals)::BIGINT AS signals, sum(escalated)::BIGINT AS escalated
     FROM (SELECT {parts}, signals, escalated FROM chosen_cube) GROUP BY part, step
     UNION ALL BY NAME
