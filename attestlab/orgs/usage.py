@@ -65,8 +65,8 @@ def write_counts(tx: Transaction) -> None:
     counted: Counter[UsagePlace] = Counter()
     for place, times in uses:
         counted[place] += times
-    rows = [UsageDayRecord(*place, times) for place, times in counted.items()]
-    _ADD.run(tx.connection, [row._asdict() for row in rows])
+    for place, times in counted.items():
+        tx.add_last(_ADD, UsageDayRecord(*place, times)._asdict())
     uses.clear()
 
 

@@ -204,6 +204,15 @@ def test_statements_of_a_group_do_not_grow_with_its_mints(lab: Installation) -> 
 
 
 @pytest.mark.on_postgresql
+def test_chains_of_a_group_are_read_together_and_saved_together(lab: Installation) -> None:
+    mints = [each.issue(each.prepare()) for each in (make_tenancy(lab), make_tenancy(lab))]
+    with statements_of(lab) as sent:
+        run_groups(lab, [mints])
+
+    assert [text.partition(" ")[0] for text in sent if "chain_heads" in text] == ["SELECT", "INSERT"]
+
+
+@pytest.mark.on_postgresql
 def test_items_of_a_batch_share_their_reads(lab: Installation) -> None:
     ours = make_tenancy(lab)
     second = lab.issuers.signing_keys.add(ours.issuer_id, kid="second", alg=Algorithm.ED25519, caller=ours.caller)

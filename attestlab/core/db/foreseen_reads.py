@@ -10,7 +10,7 @@ again (`KEYS_CHANGED` in `issuers/keys.py`), or adds its changes to a buffer, as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Generic, TypeVar, cast
 from uuid import UUID
 
@@ -27,8 +27,8 @@ ColumnType = Uuid[UUID] | String | Date
 class ForeseenRead(Generic[Key, Value]):
     """A read by key that the jobs of a group share.
 
-    `find` reads the value of one key, None if there is none; `find_all` reads those of many keys, on PostgreSQL, and
-    leaves out keys without a value.
+    `find` reads the value of one key, None if there is none; `find_all` reads those of many keys and leaves out keys
+    without a value. SQLite calls `find_all` only for `get_all`.
     """
 
     def __init__(
@@ -51,11 +51,19 @@ class ForeseenRead(Generic[Key, Value]):
 
     def get(self, tx: Transaction, key: Key) -> Value | None:
         """Return the value of a key as the committed records have it, read once a transaction."""
+        return self.get_all(tx, [key])[0]
+
+    def get_all(self, tx: Transaction, keys: Sequence[Key]) -> list[Value | None]:
+        """Return the values of several keys like `get`, read with one query."""
         known: dict[Key, Value | None] = tx.cache.setdefault(self, {})
-        if key not in known:
+        if not known.keys() >= set(keys):
             foreseen = set() if tx.connection.dialect.name == "sqlite" else tx.foreseen.get(self, set())
-            known |= self._load(tx.read_unflushed, {key, *cast("set[Key]", foreseen)} - known.keys())
-        return known[key]
+            known |= self._load(tx.read_unflushed, {*keys, *cast("set[Key]", foreseen)} - known.keys())
+        return [known[key] for key in keys]
+
+    def replace(self, tx: Transaction, key: Key, value: Value) -> None:
+        """Let later reads of the transaction return another value, which a commit hook is about to write."""
+        tx.cache.setdefault(self, {})[key] = value
 
     def _load(self, execute: Execute, wanted: Collection[Key]) -> dict[Key, Value | None]:
         if len(wanted) == 1:

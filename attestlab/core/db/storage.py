@@ -278,13 +278,13 @@ class Storage:
             raise RuntimeError(f"This thread is within a write. Call {verb}(tx) with its transaction.")
 
     def run_commit_hooks(self, tx: Transaction) -> None:
-        """Run the sequence hooks, the after-sequencing callbacks and the record hooks, then send buffered inserts."""
+        """Run the sequence hooks, the after-sequencing callbacks and the record hooks, then send buffered rows."""
         for hook in self.sequence_hooks:
             hook(tx)
         tx._run_after_sequencing()
         for hook in self.record_hooks:
             hook(tx)
-        tx.flush()
+        tx.send_last()
 
     def commit(self, tx: Transaction) -> None:
         """Commit the transaction. After-commit callbacks run before any response is sent.

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from operator import attrgetter, itemgetter
 from time import monotonic
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from sqlalchemy import Connection, Executable, Insert, NestedTransaction, Table, Update, Uuid, bindparam, update
@@ -48,6 +48,16 @@ Foreseen = dict[Hashable, set[Hashable]]
 """The keys that the jobs of a group will read, by kind of read (`core/db/foreseen_reads.py`)."""
 
 Marks = tuple[dict[Table, int], dict[Buffer[Any], int], int]  # buffers of several types
+
+
+class ManyRows(Protocol):
+    """A statement for many rows, such as an `Upsert`."""
+
+    def run_many(self, connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
+        """Run it for all rows."""
+        ...
+
+
 AFTER_SEQUENCING = Buffer[Callable[[], None]]("after_sequencing")
 
 
@@ -68,6 +78,7 @@ class Transaction:
         self.foreseen: Foreseen = {}
         self._rows: defaultdict[Table, list[Row]] = defaultdict(list)
         self._buffers: defaultdict[Buffer[Any], list[Any]] = defaultdict(list)  # of several types
+        self._last_rows: defaultdict[ManyRows, list[Mapping[str, object]]] = defaultdict(list)
         self._after_commit: list[Callable[[], None]] = []
         self._savepoint: NestedTransaction | None = None
         self._in_job = False
@@ -79,6 +90,10 @@ class Transaction:
     def add_rows(self, table: Table, rows: Iterable[tuple[object, ...]]) -> None:
         """Buffer rows for insertion, each with the values of all columns in their order."""
         self._rows[table].extend(rows)
+
+    def add_last(self, statement: ManyRows, row: Mapping[str, object]) -> None:
+        """Buffer a row for a statement that runs once, just before the commit; only commit hooks may call this."""
+        self._last_rows[statement].append(row)
 
     def exec(self, statement: Executable, parameters: Any = None) -> Result:  # SQLAlchemy's type is private
         """Send the buffered inserts, then run a statement that sees them or must follow them."""
@@ -122,6 +137,13 @@ class Transaction:
         waiting, self._rows = self._rows, defaultdict(list)
         for table in sorted(waiting, key=_rank) if len(waiting) > 1 else waiting:
             _insert(self.connection, table, waiting[table])
+
+    def send_last(self) -> None:
+        """Send the buffered inserts, then run the statements of `add_last`."""
+        self.flush()
+        for statement, rows in self._last_rows.items():
+            statement.run_many(self.connection, rows)
+        self._last_rows.clear()
 
     def attempt_job(self, job: Callable[[Transaction], Outcome]) -> Outcome:
         """Run one job of a group; if it fails, roll back that job only."""

@@ -8,6 +8,7 @@ so that a row changed outside the service is detected.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Annotated, Literal, NamedTuple
 from uuid import UUID
 
@@ -20,7 +21,7 @@ from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.encoding import format_time
 from attestlab.core.ids import new_id
 from attestlab.core.records.actors import Actor
-from attestlab.core.records.hash_chain import Chain, open_chains, save_chains
+from attestlab.core.records.hash_chain import HEADS, Chain, open_chains, save_chains
 
 AuditOutcome = Literal["SUCCESS", "FAILURE"]
 
@@ -73,18 +74,19 @@ BUFFER = Buffer[AuditEntry]("audit")
 
 def record(tx: Transaction, entry: AuditEntry) -> None:
     """Add `entry` to its tenant's trail; it is stored if and only if the transaction commits."""
+    HEADS.foresee(tx.foreseen, chain_name(entry.tenant_id))
     tx.buffer(BUFFER).append(entry)
 
 
 def write_entries(tx: Transaction) -> None:
     """Number and chain the buffered entries of a transaction, just before its commit.
 
-    The chains of all its tenants are read with one query and saved with one statement.
+    The chains of all its tenants are read with one query.
     """
     entries = tx.buffer(BUFFER)
     if not entries:
         return
-    tenants = {entry.tenant_id for entry in entries}
+    tenants = list({entry.tenant_id for entry in entries})
     chains = dict(zip(tenants, open_chains(tx, list(map(chain_name, tenants))), strict=True))
     for entry in entries:
         tx.add(_table, _row(chains[entry.tenant_id], entry))
@@ -92,6 +94,7 @@ def write_entries(tx: Transaction) -> None:
     save_chains(tx, chains.values())
 
 
+@lru_cache(maxsize=1_024)
 def chain_name(tenant_id: UUID) -> str:
     """Return the name of a tenant's audit chain."""
     return f"audit:{tenant_id}"

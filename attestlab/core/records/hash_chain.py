@@ -5,13 +5,14 @@ removed from the end is detected like one removed from the middle.
 """
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated, NamedTuple
 
 from sqlalchemy import BigInteger, Connection, Integer, bindparam, select
 from sqlmodel import Field
 
-from attestlab.core.db.tables import iterate, model_of, short_repr, table_of
+from attestlab.core.db.foreseen_reads import ForeseenRead
+from attestlab.core.db.tables import Execute, iterate, model_of, short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.db.upserts import Upsert
 
@@ -54,18 +55,32 @@ class Chain:
         save_head(tx.connection, self.name, self.length, self.hash)
 
 
-def open_chains(tx: Transaction, names: Collection[str]) -> list[Chain]:
-    """Open several chains with one query."""
-    found = {
-        row.name: row for row in iterate(tx.connection.execute(_FIND_ALL, {"names": list(names)}), ChainHeadRecord)
-    }
-    return [Chain(tx, name, head=found.get(name) or ChainHeadRecord(name, 0, GENESIS)) for name in names]
+def open_chains(tx: Transaction, names: Sequence[str]) -> list[Chain]:
+    """Open several chains with one query, which on PostgreSQL also reads the other heads that `HEADS` foresees."""
+    found = HEADS.get_all(tx, names)
+    return [
+        Chain(tx, name, head=head or ChainHeadRecord(name, 0, GENESIS)) for name, head in zip(names, found, strict=True)
+    ]
 
 
-def save_chains(tx: Transaction, chains: Collection[Chain]) -> None:
-    """Write the new heads of several chains with one statement."""
-    rows = [ChainHeadRecord(chain.name, chain.length, chain.hash)._asdict() for chain in chains]
-    _SAVE.run_many(tx.connection, rows)
+def save_chains(tx: Transaction, chains: Iterable[Chain]) -> None:
+    """Let the transaction write the new heads, those of all hooks with one statement."""
+    for chain in chains:
+        head = ChainHeadRecord(chain.name, chain.length, chain.hash)
+        HEADS.replace(tx, chain.name, head)
+        tx.add_last(_SAVE, head._asdict())
+
+
+def _find_head(execute: Execute, name: str) -> ChainHeadRecord | None:
+    head = execute(_FIND, {"name": name}).first()
+    return None if head is None else ChainHeadRecord(name, *head)
+
+
+def _find_heads(execute: Execute, names: Collection[str]) -> dict[str, ChainHeadRecord]:
+    return {row.name: row for row in iterate(execute(_FIND_ALL, {"names": list(names)}), ChainHeadRecord)}
+
+
+HEADS = ForeseenRead("chain heads", find=_find_head, find_all=_find_heads)
 
 
 def read_head(connection: Connection, name: str) -> tuple[int, bytes]:

@@ -22,7 +22,7 @@ from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.encoding import format_time
 from attestlab.core.events import Event
 from attestlab.core.ids import new_ids
-from attestlab.core.records.hash_chain import SEQUENCE_TYPE, Chain, read_head
+from attestlab.core.records.hash_chain import HEADS, SEQUENCE_TYPE, Chain, open_chains, read_head, save_chains
 
 CHAIN = "outbox"
 
@@ -73,11 +73,12 @@ _LAST_SEQUENCES = "outbox.last_sequences"  # in a transaction's cache, by tenant
 
 def publish(tx: Transaction, tenant_id: UUID, event: Event, *, at: datetime) -> None:
     """Publish an event to the outbox of `tenant_id`; it is stored if and only if the transaction commits."""
-    tx.buffer(BUFFER).append(PublishedFacts(tenant_id, event.type, event.data(), at))
+    publish_facts(tx, [PublishedFacts(tenant_id, event.type, event.data(), at)])
 
 
 def publish_facts(tx: Transaction, events: Iterable[PublishedFacts]) -> None:
     """Publish many events by their facts, which are those that the class of their type declares."""
+    HEADS.foresee(tx.foreseen, CHAIN)
     tx.buffer(BUFFER).extend(events)
 
 
@@ -93,12 +94,12 @@ def event_writer(clock: Clock) -> CommitHook:
         published = tx.buffer(BUFFER)
         if not published:
             return
-        chain = Chain(tx, CHAIN)
+        (chain,) = open_chains(tx, [CHAIN])
         _load_last_sequences(tx, {event.tenant_id for event in published})
         ids = [event_id for at, group in groupby(published, _MOMENT) for event_id in new_ids(at, len(list(group)))]
         tx.add_rows(_table, [_build_row(tx, chain, *each) for each in zip(ids, published, strict=True)])
         published.clear()
-        chain.save(tx)
+        save_chains(tx, [chain])
 
     return write_events
 

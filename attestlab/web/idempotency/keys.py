@@ -189,8 +189,8 @@ def store_response(tx: Transaction, key: IdempotencyKey, answer: Response) -> No
         headers, body = SEALED + headers, sealing.seal_secret(tx, key.sealing, body, purpose=key.purpose)
     elif key.link_key_of is not None:
         body = remove_keys(body, key.link_key_of)
-    tx.buffer(idempotency_store.BUFFER).append(
-        ChainedResponse(key.record_id, key.fingerprint, answer.status, headers, body, key.at)
+    idempotency_store.add_response(
+        tx, ChainedResponse(key.record_id, key.fingerprint, answer.status, headers, body, key.at)
     )
 
 

@@ -12,7 +12,7 @@ from sqlmodel import Field
 
 from attestlab.core.db.tables import model_of, short_repr, table_of
 from attestlab.core.db.transaction import Buffer, Transaction
-from attestlab.core.records.hash_chain import Chain, read_head, save_head
+from attestlab.core.records.hash_chain import HEADS, open_chains, read_head, save_chains, save_head
 
 CHAIN = "answers"
 BEGINNING = "answers:beginning"
@@ -60,17 +60,23 @@ answers = table_of(StoredResponse)
 BUFFER = Buffer[ChainedResponse]("stored responses")
 
 
+def add_response(tx: Transaction, response: ChainedResponse) -> None:
+    """Store a response if and only if the transaction commits."""
+    HEADS.foresee(tx.foreseen, CHAIN)
+    tx.buffer(BUFFER).append(response)
+
+
 def chain_records(tx: Transaction) -> None:
     """Number and chain a transaction's records just before its commit."""
     given = tx.buffer(BUFFER)
     if not given:
         return
-    chain = Chain(tx, CHAIN)
+    (chain,) = open_chains(tx, [CHAIN])
     for answer in given:
         seq, link, _ = chain.extend(answer.linked_bytes())
         tx.add(answers, StoredResponseRecord(seq, *answer, link))
     given.clear()
-    chain.save(tx)
+    save_chains(tx, [chain])
 
 
 def delete_expired(tx: Transaction, *, now: datetime, ttl: timedelta) -> None:
