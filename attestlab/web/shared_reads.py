@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from threading import Lock
 from typing import TypeVar
@@ -53,7 +53,7 @@ class SharedReads:
     def _work(self) -> None:
         """Run all reads that wait with one snapshot, until none waits."""
         while reads := self._take_waiting():
-            with self._share_reads():
+            with suppress(Exception), self._share_reads():  # the snapshot of a lost connection may fail to end
                 for read in reads:
                     read()
 

@@ -90,6 +90,21 @@ def test_read_whose_caller_has_left_does_not_run() -> None:
     assert blocks == [[], ["next"]]
 
 
+def test_thread_goes_on_after_a_block_that_fails_to_end() -> None:
+    @contextmanager
+    def fail_to_end() -> Iterator[None]:
+        yield
+        raise OSError("the connection is lost")
+
+    async def story() -> list[int]:
+        reads = SharedReads(1, fail_to_end)
+        results = [await asyncio.wait_for(reads.run(int, text), WAIT_TIMEOUT_S) for text in ("1", "2")]
+        reads.close()
+        return results
+
+    assert asyncio.run(story()) == [1, 2]
+
+
 @pytest.mark.on_postgresql
 def test_requests_that_wait_together_look_up_their_caller_and_its_block_once(lab: Installation) -> None:
     key = lab.api_keys.create("Mints", scopes=frozenset(Scope), caller=lab.operator).secret  # type: ignore[attr-defined]
