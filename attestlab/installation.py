@@ -19,6 +19,7 @@ from attestlab.attestations.issuances import find_issuances
 from attestlab.attestations.metering import service as metering
 from attestlab.attestations.packs.service import Packs
 from attestlab.attestations.service import Attestations
+from attestlab.blog.service import Blog
 from attestlab.core import atomic_files
 from attestlab.core.clock import Clock
 from attestlab.core.crypto import keyring, sealing
@@ -151,6 +152,7 @@ class Installation:
             resolver=resolver or DnsResolver(settings.dns_server),
             has_tier_decision=governance_store.has_tier_decision,
         )
+        self.blog = Blog(storage=storage, clock=clock, portal_url=self.portal_url)
         self.governance = Governance(storage=storage, clock=clock, issuers=self.issuers)
         self.policy_decisions = Decisions(storage=storage, clock=clock)
         self.attestations = Attestations(

@@ -203,6 +203,14 @@ class NotFound(AttestLabError):
         self.attempt = attempt
 
 
+class Gone(NotFound):
+    """The resource was public and is not any more; nothing else will have its address."""
+
+    def __init__(self, kind: str, identifier: object) -> None:
+        AttestLabError.__init__(self, f"The {kind} {identifier} was removed.")
+        self.attempt = None
+
+
 class NoInstallation(NotFound):
     """A folder has no installation."""
 

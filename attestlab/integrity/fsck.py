@@ -23,6 +23,7 @@ from attestlab.attestations.bundle.verifier import verify_entry_subject
 from attestlab.attestations.metering import integrity as metering_integrity
 from attestlab.attestations.store import SignedAttestation
 from attestlab.attestations.verification.facts import build_statement
+from attestlab.blog import store as blog_store
 from attestlab.core.crypto import jws, sealing, signing
 from attestlab.core.crypto.canonical_json import sha256_b64url
 from attestlab.core.crypto.rsa_moduli import require_unfactorable
@@ -234,6 +235,9 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] =
     (issuer_store.keys, "key", lambda row: format_key_name(row["issuer_id"], row["kid"])),
     (attestation_store.attestations, "attestation", lambda row: str(row["id"])),
     (delivery_store.deliveries, "delivery", lambda row: str(row["attestation_id"])),
+    (blog_store.posts, "blog_post", lambda row: str(row["id"])),
+    (blog_store.slugs, "blog_slug", lambda row: str(row["slug"])),
+    (blog_store.media, "blog_medium", lambda row: str(row["sha256"])),
     (governance_store.requests, "issuer_request", lambda row: str(row["id"])),
     (attestation_store.packs, "attestation_pack", lambda row: str(row["id"])),
     (policy_store.policies, "policy", lambda row: str(row["id"])),

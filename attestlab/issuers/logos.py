@@ -1,19 +1,15 @@
-"""Service for issuers' logos: upload, get, remove.
-
-The image type is detected from the bytes, never from the client's declaration. SVG is not accepted: it is a document
-that can run code, and no rule about its elements is as safe as its absence.
-"""
+"""Service for issuers' logos: upload, get, remove."""
 
 from __future__ import annotations
 
 import hashlib
 from uuid import UUID
 
-from attestlab.core import png_chunks
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.errors import NotFound, PayloadTooLarge, UnsupportedMediaType
+from attestlab.core.errors import NotFound
+from attestlab.core.pictures import detect_media_type
 from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.issuers import rules, store
@@ -21,28 +17,7 @@ from attestlab.issuers.service import Issuers
 from attestlab.issuers.tables import IssuerLogoRecord
 from attestlab.orgs.rules import Caller
 
-LIMIT_BYTES = 256 * 1024
-PNG, JPEG, WEBP = "image/png", "image/jpeg", "image/webp"
-
-
-def detect_media_type(content: bytes) -> str:
-    """Detect the media type of an image from its first bytes.
-
-    Raises:
-        PayloadTooLarge: the image has more than 256 KiB.
-        UnsupportedMediaType: it is no PNG, JPEG or WebP.
-    """
-    if len(content) > LIMIT_BYTES:
-        raise PayloadTooLarge(LIMIT_BYTES, "payload")
-    if content.startswith(png_chunks.SIGNATURE):
-        return PNG
-    if content.startswith(b"\xff\xd8\xff"):
-        return JPEG
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return WEBP
-    raise UnsupportedMediaType.of(
-        "/content_b64url", "image", "A logo is a PNG, JPEG or WebP image. Convert an SVG or GIF to one of these."
-    )
+MAX_LOGO_BYTES = 256 * 1024
 
 
 class Logos:
@@ -66,7 +41,7 @@ class Logos:
             NotFound: the caller's tenant has no such issuer.
             PayloadTooLarge, UnsupportedMediaType: the image is not allowed, see `detect_media_type`.
         """
-        media_type = detect_media_type(content)
+        media_type = detect_media_type(content, limit_bytes=MAX_LOGO_BYTES, noun="logo")
         with self.storage.write(tx) as tx:
             now = self.clock.now()
             store.get(tx.exec, issuer_id, tenant_id=caller.tenant_id)

@@ -40,6 +40,12 @@ WORDS: Final = {
         "This address is for programs",
         "It takes another method than a browser's. Nothing was changed.",
     ),
+    410: ErrorWords(
+        "note",
+        AnswerTone.QUIET,
+        "This was here, and was removed",
+        "Whoever published it has taken it off these pages. Nothing else will have its address.",
+    ),
     429: ErrorWords(
         "clock",
         AnswerTone.NOTE,

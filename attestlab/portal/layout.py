@@ -149,6 +149,7 @@ _environment.filters |= {
     "time": _time_element,
     "day": _day_element,
     "day_text": format_day,
+    "instant": format_time,
     "count": _format_count,
     "short": shorten_hash,
 }

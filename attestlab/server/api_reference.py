@@ -20,6 +20,7 @@ TAGS: Final = {
     "exports": "Attestations in the formats of others: SD-JWT VC, Open Badges, Bitstring Status List.",
     "portal": "Pages for people: the first page and its search, the page of an attestation, this reference.",
     "issuers": "Issuers with their signing keys, logos and proofs of domain.",
+    "blog": "Posts of the operator: written by editors, public as pages, feed and JSON.",
     "governance": "Changes of an issuer's status and ratings, which other people approve.",
     "policies": "Policies over mints, verifications and exports: write, prove, simulate, activate, explain.",
     "risk": "Risk signals, the ways in which they arise, and what follows from them.",

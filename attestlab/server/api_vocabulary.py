@@ -8,6 +8,7 @@ from typing import Final, get_args
 
 from attestlab.attestations import rules as attestation_rules
 from attestlab.attestations.schemas.catalogue import CATALOGUE, ContentType
+from attestlab.blog import rules as blog_rules
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.delivery.service import DeliveryState
 from attestlab.exports.baking.pictures import PictureFormat
@@ -46,6 +47,8 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "IssuerStatus": issuer_rules.IssuerStatus,
     "TrustTier": issuer_rules.TrustTier,
     "RiskRating": issuer_rules.RiskRating,
+    "BlogPostCategory": blog_rules.PostCategory,
+    "BlogPostStatus": blog_rules.PostStatus,
     "IssuerRequestType": governance_rules.RequestType,
     "IssuerRequestStatus": governance_rules.RequestStatus,
     "LogEntryType": EntryType,

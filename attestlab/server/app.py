@@ -20,6 +20,7 @@ from attestlab.attestations.schemas import routes as schema_routes
 from attestlab.attestations.verification import routes as verification_routes
 from attestlab.audit import routes as audit_routes
 from attestlab.audit import trail
+from attestlab.blog import routes as blog_routes
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError, AuthInvalid
@@ -40,6 +41,7 @@ from attestlab.orgs import routes as org_routes
 from attestlab.orgs.rules import Caller
 from attestlab.policy import routes as policy_routes
 from attestlab.policy.profiles import routes as profile_routes
+from attestlab.portal import blog_routes as blog_page_routes
 from attestlab.portal import front_routes, invitation_routes
 from attestlab.portal import routes as portal_routes
 from attestlab.portal.navigation import NAVIGATION
@@ -87,6 +89,8 @@ CAPABILITIES: tuple[Routes, ...] = (
     portal_routes.routes,
     front_routes.routes,
     invitation_routes.routes,
+    blog_page_routes.routes,
+    blog_routes.routes,
     issuer_routes.routes,
     governance_routes.routes,
     policy_routes.routes,

@@ -30,6 +30,7 @@ STATUS_OF: dict[type[errors.AttestLabError], int] = {
     errors.PermissionDenied: 403,
     errors.TenantIdentityUnverified: 403,
     errors.NotFound: 404,
+    errors.Gone: 410,
     errors.MethodNotAllowed: 405,
     errors.Conflict: 409,
     errors.PayloadTooLarge: 413,

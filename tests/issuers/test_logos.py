@@ -15,12 +15,14 @@ from PIL import Image
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.errors import PayloadTooLarge, UnsupportedMediaType
+from attestlab.core.pictures import detect_media_type
 from attestlab.core.records import audited_write
 from attestlab.core.records.actors import COMMAND_LINE
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
-from attestlab.issuers import logos, store
+from attestlab.issuers import store
+from attestlab.issuers.logos import MAX_LOGO_BYTES
 from attestlab.orgs.rules import Plan
 from support.attestations import make_mint_body, mint
 from support.in_process_server import make_client, serve_in_thread
@@ -45,7 +47,7 @@ def picture(kind: str, side: int = 2) -> bytes:
     ],
 )
 def test_image_type_is_detected_from_the_bytes(content: bytes, kind: str) -> None:
-    assert logos.detect_media_type(content) == kind
+    assert detect_media_type(content, limit_bytes=MAX_LOGO_BYTES, noun="logo") == kind
 
 
 @pytest.mark.parametrize(
@@ -64,15 +66,15 @@ def test_image_type_is_detected_from_the_bytes(content: bytes, kind: str) -> Non
 )
 def test_any_other_type_is_rejected_with_the_accepted_types(content: bytes) -> None:
     with pytest.raises(UnsupportedMediaType, match="PNG, JPEG or WebP"):
-        logos.detect_media_type(content)
+        detect_media_type(content, limit_bytes=MAX_LOGO_BYTES, noun="logo")
 
 
 def test_a_logo_has_at_most_256_kib() -> None:
-    whole = picture("PNG") + bytes(logos.LIMIT_BYTES)
-    assert logos.detect_media_type(whole[: logos.LIMIT_BYTES]) == "image/png"
+    whole = picture("PNG") + bytes(MAX_LOGO_BYTES)
+    assert detect_media_type(whole[:MAX_LOGO_BYTES], limit_bytes=MAX_LOGO_BYTES, noun="logo") == "image/png"
 
     with pytest.raises(PayloadTooLarge):
-        logos.detect_media_type(whole[: logos.LIMIT_BYTES + 1])
+        detect_media_type(whole[: MAX_LOGO_BYTES + 1], limit_bytes=MAX_LOGO_BYTES, noun="logo")
 
 
 @pytest.fixture
@@ -189,7 +191,7 @@ def test_rejected_upload_changes_nothing(client: httpx.Client) -> None:
     issuer = register_issuer(client)
 
     drawing = put(client, issuer, SVG)
-    large = put(client, issuer, picture("PNG") + bytes(logos.LIMIT_BYTES))
+    large = put(client, issuer, picture("PNG") + bytes(MAX_LOGO_BYTES))
     nonsense = client.put(f"/v1/issuers/{issuer['id']}/logo", json={"content_b64url": "***"})
 
     assert [answer.status_code for answer in (drawing, large, nonsense)] == [415, 413, 400]

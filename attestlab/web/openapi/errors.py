@@ -48,6 +48,7 @@ RESPONSES: Final[Mapping[int, ErrorResponse]] = {
         "The present state does not allow the change, or a request with the same Idempotency-Key is still running.",
         ("Retry-After",),
     ),
+    410: ErrorResponse("Gone", "The object was public and is not any more; nothing else will have its address."),
     413: ErrorResponse(
         "PayloadTooLarge", "The body, or the file in it, exceeds its limit; `details` has the limit in bytes."
     ),

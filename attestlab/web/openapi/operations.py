@@ -202,7 +202,7 @@ def _responses(route: Route, schemas: Schemas, captured: DocumentPart) -> dict[s
     if route.has_etag:
         responses["304"] = dict(_NOT_MODIFIED)
     if route.redirect is not None:
-        responses["303"] = {
+        responses["301" if route.permanent else "303"] = {
             "description": route.redirect,
             "headers": refer_to_headers([*EVERY_RESPONSE, "Location", "Cache-Control"]),
         }

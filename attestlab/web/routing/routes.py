@@ -84,6 +84,7 @@ class RouteOptions(TypedDict, total=False):
     share_links: bool
     fixed: bool
     redirect: str
+    permanent: bool
     produces: Mapping[str, object]
     headers: tuple[str, ...]
     raises: tuple[type[AttestLabError], ...]
@@ -130,6 +131,7 @@ class Route:
     share_links: bool = False  # the response has keys of share links, so it is never compressed
     fixed: bool = False  # the body is public and the same while the process runs, so it is compressed once
     redirect: str | None = None  # where its 303 leads, for OpenAPI
+    permanent: bool = False  # whether the redirect is a 301, which a client may keep
     produces: Mapping[str, object] = field(default_factory=dict)  # types of the bodies that it renders itself
     headers: tuple[str, ...] = ()  # response headers of this route alone, for OpenAPI
     raises: tuple[type[AttestLabError], ...] = ()  # errors that the declaration alone does not imply, for OpenAPI

@@ -1,0 +1,67 @@
+"""Markdown (CommonMark, with tables) as HTML that runs nothing and loads nothing from other hosts.
+
+markdown-it escapes raw HTML, and nh3 removes what is not on its list, so that a fault of one alone opens no door. A
+picture of another host becomes a link to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Final
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+from markupsafe import Markup, escape
+
+from attestlab.blog.rules import MEDIA_PATH, find_medium
+
+_TAGS: Final = frozenset(
+    ("a", "blockquote", "br", "code", "em", "h2", "h3", "h4", "h5", "h6", "hr", "img", "li", "ol", "p", "pre", "s")
+) | {"strong", "table", "tbody", "td", "th", "thead", "tr", "ul"}
+_ATTRIBUTES: Final = {"a": {"href", "title"}, "img": {"src", "alt"}, "ol": {"start"}, "code": {"class"}}
+_SCHEMES: Final = frozenset({"http", "https"})
+_REL: Final = "nofollow noopener"
+_FIRST_HEADING: Final = 2  # the page's own is the title
+
+
+def render_markdown(text: str, *, media: str = MEDIA_PATH) -> Markup:
+    """Render a text; `media` is the address of our pictures as seen from the page, such as `media/`.
+
+    >>> str(render_markdown("A *log*: [what](https://a.example) <b>"))
+    '<p>A <em>log</em>: <a href="https://a.example" rel="nofollow noopener">what</a> &lt;b&gt;</p>\\n'
+    """
+    html = _parser().render(text, {"media": media})
+    return Markup(nh3.clean(html, tags=set(_TAGS), attributes=_ATTRIBUTES, url_schemes=set(_SCHEMES), link_rel=_REL))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser.add_render_rule("image", _render_image)
+    parser.add_render_rule("heading_open", _render_heading)
+    parser.add_render_rule("heading_close", _render_heading)
+    return parser
+
+
+def _render_image(_: RendererHTML, tokens: Sequence[Token], index: int, _options: OptionsDict, env: EnvType) -> str:
+    token = tokens[index]
+    source, words = str(token.attrGet("src") or ""), token.content
+    medium = find_medium(source)
+    if medium is None:
+        return str(Markup('<a href="{}">{}</a>').format(source, words or source))
+    return str(Markup('<img src="{}{}" alt="{}">').format(env["media"], medium, words))
+
+
+def _render_heading(_: RendererHTML, tokens: Sequence[Token], index: int, _options: OptionsDict, _env: EnvType) -> str:
+    token = tokens[index]
+    level = min(6, int(token.tag[1]) + _FIRST_HEADING - 1)
+    return f"<{'/' if token.nesting < 0 else ''}h{level}>"
+
+
+def to_feed_text(html: Markup) -> Markup:
+    """Escape HTML for an element of a feed, without the control characters that XML 1.0 does not admit."""
+    return escape("".join(one for one in html if one in "\t\n\r" or one >= " "))

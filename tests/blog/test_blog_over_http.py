@@ -1,0 +1,280 @@
+"""The blog over HTTP: who may write, what a post is, its states, its addresses, and pictures."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from PIL import Image
+
+from attestlab.core.clock import FixedClock
+from attestlab.core.encoding import b64url_encode
+from attestlab.installation import Installation
+from attestlab.orgs.rules import Plan, Scope
+from support.blog import POSTS, PUBLIC, publish_post, serve_blog, write_post
+from support.in_process_server import make_client
+from support.orgs import TenantClients
+
+MEDIA = "/v1/platform/blog/media"
+
+
+@pytest.fixture
+def clients(lab: Installation) -> Iterator[TenantClients]:
+    with serve_blog(lab) as clients:
+        yield clients
+
+
+@pytest.fixture
+def editor(clients: TenantClients) -> Iterator[httpx.Client]:
+    _, client = clients.person("content_admin", email="editor@people.example")
+    with client:
+        yield client
+
+
+@pytest.fixture
+def anyone(clients: TenantClients) -> Iterator[httpx.Client]:
+    with clients.anonymous() as client:
+        yield client
+
+
+def png(side: int = 2, colour: str = "teal") -> bytes:
+    drawn = io.BytesIO()
+    Image.new("RGB", (side, side), colour).save(drawn, "PNG")
+    return drawn.getvalue()
+
+
+def upload(editor: httpx.Client, content: bytes) -> httpx.Response:
+    return editor.post(MEDIA, json={"content_b64url": b64url_encode(content)})
+
+
+@pytest.mark.both_engines
+def test_a_post_is_written_published_changed_and_archived(editor: httpx.Client, anyone: httpx.Client) -> None:
+    draft = write_post(editor, "Über Logs, and why", tags=["log", "log", "why"], excerpt="In short")
+    place = f"{POSTS}/{draft['id']}"
+    assert (draft["slug"], draft["status"], draft["tags"]) == ("uber-logs-and-why", "draft", ["log", "why"])
+    assert draft["published_at"] is None
+    assert draft["url"].endswith("/blog/uber-logs-and-why")
+    assert anyone.get(f"{PUBLIC}/uber-logs-and-why").status_code == 404
+
+    published = editor.post(f"{place}/publish").json()
+    shown = anyone.get(f"{PUBLIC}/uber-logs-and-why").json()
+    listed = anyone.get(PUBLIC).json()["items"]
+    assert shown == published
+    assert listed == [{name: value for name, value in published.items() if name != "content"}]
+
+    changed = editor.put(place, json={"title": "Logs", "tags": []}).json()
+    after = editor.get(place).json()
+    assert changed == {name: after[name] for name in ("id", "status", "updated_at", "slug")}
+    kept = {"slug", "excerpt", "content", "category", "published_at", "created_at", "author"}
+    assert {name: after[name] for name in kept} == {name: published[name] for name in kept}
+    assert (after["title"], after["tags"]) == ("Logs", [])
+
+    assert editor.post(f"{place}/archive").json()["status"] == "archived"
+    assert (anyone.get(PUBLIC).json()["items"], anyone.get(f"{PUBLIC}/uber-logs-and-why").status_code) == ([], 404)
+    again = editor.post(f"{place}/publish").json()
+    assert (again["status"], again["published_at"]) == ("published", published["published_at"])
+
+
+def test_only_editors_of_the_platform_write(clients: TenantClients, editor: httpx.Client, lab: Installation) -> None:
+    draft = write_post(editor)
+    stranger = lab.orgs.create_tenant("Northfield", plan=Plan.ENTERPRISE)
+    _, root = clients.person("super_admin", email="root@people.example")
+    _, owner = clients.person("owner", email="owner@people.example")
+    with (
+        root,
+        owner,
+        clients.with_key(*Scope) as key,
+        make_client(clients.url, key=stranger.api_key) as foreign,
+        clients.anonymous() as anyone,
+    ):
+        statuses = {
+            name: [
+                client.get(POSTS).status_code,
+                client.put(f"{POSTS}/{draft['id']}", json={"excerpt": name}).status_code,
+                client.post(f"{POSTS}/{draft['id']}/archive").status_code,
+                upload(client, png()).status_code,
+            ]
+            for name, client in {
+                "root": root,
+                "owner": owner,
+                "key": key,
+                "foreign": foreign,
+                "anyone": anyone,
+            }.items()
+        }
+
+    assert statuses == {
+        "root": [200, 200, 409, 201],
+        **{name: [403, 403, 403, 403] for name in ("owner", "key", "foreign")},
+        "anyone": [401, 401, 401, 401],
+    }
+    assert editor.get(f"{POSTS}/{draft['id']}").json()["excerpt"] == "root"
+
+
+def test_an_editor_reaches_nothing_of_a_tenant(editor: httpx.Client) -> None:
+    assert editor.get("/v1/me").status_code == 200
+    assert {editor.get(f"/v1/{path}").status_code for path in ("issuers", "attestations", "users", "api-keys")} == {403}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("title", value) for value in ("", " ", "x" * 201, "a\nb", 7, None)),
+        *(("slug", value) for value in ("", "A", "a b", "ü", "x" * 97, "a/b")),
+        *(("category", value) for value in ("sports", "ENGINEERING", None)),
+        *(("content", value) for value in (None, 7, "é" * (256 * 1024 + 1))),
+        ("excerpt", "x" * 501),
+        *(("tags", value) for value in (["x"] * 11, ["x" * 33], [""], "x", [None])),
+        *(("cover_image_url", value) for value in ("http://a.example/p.png", "javascript:x", "/p.png", "https://", "")),
+        *(("cover_image_url", value) for value in ("https://u@a.example/p", "https://a.example/" + "p" * 2048)),
+        ("cover_image_url", "/blog/media/" + "a" * 64),
+        *((name, "published") for name in ("status", "author", "published_at", "url")),
+    ],
+)
+def test_a_wrong_field_is_named_and_changes_nothing(editor: httpx.Client, field: str, value: object) -> None:
+    draft = write_post(editor)
+    place = f"{POSTS}/{draft['id']}"
+    body = {"title": "Another", "category": "product", "content": "text", field: value}
+
+    refused = [editor.post(POSTS, json=body), editor.put(place, json={field: value})]
+
+    assert [answer.status_code for answer in refused] == [400, 400], [answer.text for answer in refused]
+    for answer in refused:
+        assert answer.json()["details"]["fields"][0]["field"].startswith(f"/{field}"), answer.text
+    assert editor.get(POSTS).json()["items"] == [{name: draft[name] for name in draft if name != "content"}]
+
+
+def test_a_longest_text_is_taken_whatever_its_characters(editor: httpx.Client) -> None:
+    content = '"\\\x01\n' * (512 * 1024 // 4)
+    assert editor.get(f"{POSTS}/{write_post(editor, content=content)['id']}").json()["content"] == content
+
+
+def test_a_title_without_a_letter_needs_a_slug(editor: httpx.Client) -> None:
+    body = {"title": "日誌", "category": "company", "content": ""}
+    refused = editor.post(POSTS, json=body)
+    assert refused.json()["details"]["fields"][0]["field"] == "/slug"
+    assert write_post(editor, "日誌", slug="log")["slug"] == "log"
+
+
+@pytest.mark.both_engines
+def test_a_slug_that_was_public_keeps_its_meaning(editor: httpx.Client, anyone: httpx.Client) -> None:
+    post = publish_post(editor, slug="first")
+    other = write_post(editor, "Another", slug="other")
+    editor.put(f"{POSTS}/{post['id']}", json={"slug": "second"})
+
+    taken = [
+        editor.post(POSTS, json={"title": "A", "category": "product", "content": "", "slug": slug}).status_code
+        for slug in ("first", "second", "other")
+    ]
+    stolen = editor.put(f"{POSTS}/{other['id']}", json={"slug": "first"})
+    assert (taken, stolen.status_code) == ([409, 409, 409], 409)
+    assert [anyone.get(f"{PUBLIC}/{slug}").json()["slug"] for slug in ("first", "second")] == ["second", "second"]
+    assert editor.put(f"{POSTS}/{post['id']}", json={"slug": "first"}).json()["slug"] == "first"
+
+
+def test_a_draft_can_be_deleted_and_leaves_its_slug(editor: httpx.Client) -> None:
+    draft, public = write_post(editor, slug="mine"), publish_post(editor, "Public")
+    place = f"{POSTS}/{draft['id']}"
+
+    assert editor.delete(place).status_code == 204
+    assert editor.delete(f"{POSTS}/{public['id']}").status_code == 409
+    statuses = [editor.get(place), editor.delete(place), editor.put(place, json={}), editor.post(f"{place}/publish")]
+    assert [answer.status_code for answer in statuses] == [404] * 4
+    assert [post["id"] for post in editor.get(POSTS).json()["items"]] == [public["id"]]
+    assert write_post(editor, slug="mine")["slug"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("states", "verb", "status"),
+    [
+        ([], "archive", 409),
+        (["publish"], "publish", 409),
+        (["publish", "archive"], "archive", 409),
+        (["publish", "archive"], "publish", 200),
+    ],
+)
+def test_a_state_changes_as_it_may(editor: httpx.Client, states: list[str], verb: str, status: int) -> None:
+    place = f"{POSTS}/{write_post(editor)['id']}"
+    for state in states:
+        assert editor.post(f"{place}/{state}").status_code == 200
+    assert editor.post(f"{place}/{verb}").status_code == status
+
+
+def test_if_match_keeps_editors_from_overwriting_each_other(editor: httpx.Client) -> None:
+    place = f"{POSTS}/{write_post(editor)['id']}"
+    read = editor.get(place).headers["ETag"]
+
+    first = editor.put(place, json={"excerpt": "mine"}, headers={"If-Match": read})
+    second = editor.put(place, json={"excerpt": "yours"}, headers={"If-Match": read})
+    third = editor.put(place, json={"excerpt": "ours"}, headers={"If-Match": first.headers["ETag"]})
+    without = editor.put(place, json={"title": "Any"})
+
+    assert [answer.status_code for answer in (first, second, third, without)] == [200, 409, 200, 200]
+    assert second.json()["details"]["reason"] == "stale"
+    assert editor.get(place).json()["excerpt"] == "ours"
+
+
+@pytest.mark.both_engines
+def test_lists_are_filtered_and_paged(editor: httpx.Client, anyone: httpx.Client, clock: FixedClock) -> None:
+    written = []
+    for number in range(5):
+        clock.advance(timedelta(seconds=1))
+        tags = ["a b", "100%"] if number % 2 else ["A B", 'quo"te']
+        written.append(publish_post(editor, f"Post {number}", tags=tags, category="security"))
+    clock.advance(timedelta(seconds=1))
+    write_post(editor, "A draft of 100%", content="Nothing_here")
+
+    def list_ids(client: httpx.Client, path: str, **query: Any) -> list[str]:
+        found, cursor = [], None
+        while True:
+            page = client.get(path, params={"limit": 2, **query, **({"cursor": cursor} if cursor else {})}).json()
+            found += [post["title"] for post in page["items"]]
+            if (cursor := page["next_cursor"]) is None:
+                return found
+
+    newest_first = [post["title"] for post in reversed(written)]
+    assert list_ids(anyone, PUBLIC) == newest_first
+    assert list_ids(anyone, PUBLIC, tag="a b") == newest_first[1::2]
+    assert list_ids(anyone, PUBLIC, tag='quo"te') == newest_first[::2]
+    assert list_ids(anyone, PUBLIC, category="product") == list_ids(anyone, PUBLIC, tag="a") == []
+    assert list_ids(editor, POSTS) == ["A draft of 100%", *newest_first]
+    assert list_ids(editor, POSTS, status="draft") == list_ids(editor, POSTS, q="NOTHING_") == ["A draft of 100%"]
+    assert list_ids(editor, POSTS, q="%") == ["A draft of 100%"]
+    assert list_ids(editor, POSTS, q="nothing%here") == []
+
+
+@pytest.mark.parametrize("query", ["limit=0", "status=gone", "category=x", "tag=", "cursor=W10", "colour=red"])
+def test_a_wrong_query_is_refused(editor: httpx.Client, query: str) -> None:
+    assert editor.get(f"{POSTS}?{query}").status_code == 400
+
+
+def test_a_picture_is_stored_once_and_served_by_its_hash(editor: httpx.Client, anyone: httpx.Client) -> None:
+    first, second = upload(editor, png()), upload(editor, png())
+    address = first.json()["url"]
+    shown = anyone.get(address)
+
+    assert (first.status_code, second.json()) == (201, first.json())
+    assert (shown.content, shown.headers["Content-Type"]) == (png(), "image/png")
+    assert "immutable" in shown.headers["Cache-Control"]
+    assert "sandbox" in shown.headers["Content-Security-Policy"]
+    assert write_post(editor, cover_image_url=address)["cover_image_url"] == address
+    assert anyone.get("/blog/media/" + "0" * 64).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("content", "status"), [(b"<svg xmlns='http://www.w3.org/2000/svg'/>", 415), (b"GIF89a", 415), (b"", 400)]
+)
+def test_other_pictures_are_refused(editor: httpx.Client, content: bytes, status: int) -> None:
+    assert upload(editor, content).status_code == status
+    assert upload(editor, png() + bytes(512 * 1024)).status_code == 413
+
+
+def test_an_unknown_post_is_unknown(editor: httpx.Client) -> None:
+    place = f"{POSTS}/{uuid4()}"
+    answers = [editor.get(place), editor.put(place, json={}), editor.delete(place), editor.post(f"{place}/archive")]
+    assert [answer.status_code for answer in answers] == [404] * 4
