@@ -90,7 +90,14 @@ def get_blog_post(request: Request, id: UUID, blog: Blog) -> BlogPostOut:
     return _show(blog.get(id), request, blog)
 
 
-@routes.put("/v1/platform/blog/posts/{id}", scope=EDITORS, body_limit=_BODY_LIMIT_BYTES, raises=(Conflict,))
+@routes.put(
+    "/v1/platform/blog/posts/{id}",
+    scope=EDITORS,
+    body_limit=_BODY_LIMIT_BYTES,
+    conditional=True,
+    headers=("ETag",),
+    raises=(Conflict,),
+)
 def update_blog_post(
     request: Request, id: UUID, body: BlogPostPatch, tx: Transaction, caller: Caller, blog: Blog
 ) -> BlogPostUpdateOut:

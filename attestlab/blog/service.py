@@ -249,11 +249,13 @@ def version_of(row: BlogPostRecord) -> str:
 def _require_match(row: BlogPostRecord, if_match: str | None) -> None:
     """Require that a client changes the post that it has read (RFC 9110, section 13.1.1).
 
-    The tag of a compressed answer ends in the name of its coding.
+    The tag of a compressed answer ends in the name of its coding. A weak tag never matches.
     """
-    tags = [tag.strip() for tag in (if_match or "*").split(",")]
+    if if_match is None or if_match.strip() == "*":
+        return
+    tags = rules.parse_entity_tags(if_match)
     version = version_of(row).rstrip('"')
-    if "*" not in tags and not any(tag == f'{version}"' or tag.startswith(f"{version}-") for tag in tags):
+    if not any(tag == f'{version}"' or tag.startswith(f"{version}-") for tag in tags):
         message = "The post was changed since you read it. Read it again, and send its new ETag in If-Match."
         raise Conflict(message, details={"reason": "stale"})
 

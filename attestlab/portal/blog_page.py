@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
 from attestlab.blog.markdown import render_markdown, to_feed_text
-from attestlab.blog.rules import MEDIA_PATH, PostCategory, find_medium
+from attestlab.blog.rules import MAX_CONTENT_BYTES, MEDIA_PATH, PostCategory, find_medium
 from attestlab.blog.tables import BlogPostRecord
+from attestlab.core.execution.long_work import require_long_work_allowed
 from attestlab.portal.layout import Html, render_page, render_text
 
-_CACHE_SIZE = 64
+MAX_FEED_CHARS: Final = MAX_CONTENT_BYTES
+"""How much Markdown of its posts a feed shows: as much as the longest text alone has."""
+_CACHE_SIZE: Final = 64
 _MEDIA = "media/"  # as seen from the page of a post
 
 
@@ -41,28 +44,37 @@ def list_page(
 
 
 @lru_cache(_CACHE_SIZE)
-def post_page(row: BlogPostRecord, *, url: str) -> Html:
+def post_page(row: BlogPostRecord, *, portal_url: str) -> Html:
     """Render the page of a post; the same state of a post has the same page, so that it is rendered once."""
     return render_page(
         "blog_post.html",
         root="../",
         post=_view(row, media=_MEDIA),
-        content=render_markdown(row.content, media=_MEDIA),
-        url=url,
+        content=_render_content(row.content, media=_MEDIA),
+        portal_url=portal_url,
     )
 
 
 def feed(posts: Sequence[BlogPostRecord], *, portal_url: str) -> bytes:
-    """Render the feed of published posts, newest publication first."""
-    entries = [
-        {
-            **_view(row, media=MEDIA_PATH),
-            "html": to_feed_text(render_markdown(row.content, media=f"{portal_url}{MEDIA_PATH}")),
-        }
-        for row in posts
-    ]
+    """Render the feed of published posts, newest publication first; texts are left out where they would be too many."""
+    entries, left = [], MAX_FEED_CHARS
+    for row in posts:
+        left -= len(row.content)
+        html = None if left < 0 else to_feed_text(_render_content(row.content, media=f"{portal_url}{MEDIA_PATH}"))
+        entries.append({**_view(row, media=MEDIA_PATH), "html": html})
     updated = max((row.updated_at for row in posts), default=None)
     return render_text("blog_feed.xml", entries=entries, updated=updated, portal_url=portal_url).encode("utf-8")
+
+
+@lru_cache(_CACHE_SIZE)
+def _render_content(content: str, *, media: str) -> Markup:
+    """Render a text once for each place that shows it: a long one takes seconds.
+
+    Raises:
+        TakesLong: other requests wait for this thread; render it in another.
+    """
+    require_long_work_allowed(lambda: _render_content(content, media=media))
+    return render_markdown(content, media=media)
 
 
 def _view(row: BlogPostRecord, *, media: str) -> dict[str, object]:

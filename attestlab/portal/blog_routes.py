@@ -50,11 +50,16 @@ async def get_blog_page(query: BlogPageQuery, blog: Blog, executor: Executor) ->
 
 @routes.get("/blog/feed.xml", scope=PUBLIC, cache_control="no-cache", page=True, produces={"application/atom+xml": str})
 async def get_blog_feed(blog: Blog, executor: Executor) -> RawResponse:
-    """Get the newest thirty posts as a feed (Atom, RFC 4287), with their texts."""
+    """Get the newest thirty posts as a feed (Atom, RFC 4287), with their texts as far as they fit.
+
+    Together they have at most 512 KiB of Markdown; of the posts after that, the feed has the excerpt.
+    """
     from attestlab.portal import blog_page
 
-    found = await executor.run_in_thread(lambda: blog.page_published(limit=_FEED_POSTS))
-    return RawResponse(blog_page.feed(found, portal_url=blog.portal_url), _ATOM)
+    def render() -> bytes:
+        return blog_page.feed(blog.page_published(limit=_FEED_POSTS), portal_url=blog.portal_url)
+
+    return RawResponse(await executor.run_in_thread(render), _ATOM)
 
 
 @routes.get(
@@ -76,7 +81,7 @@ def get_blog_post_page(slug: str, blog: Blog) -> RawResponse:
         raise Gone("blog post", slug)
     if row.slug != slug:
         return RawResponse(b"", HTML, {"Location": row.slug}, status=301)
-    return _to_response(blog_page.post_page(row, url=blog.url(slug)))
+    return _to_response(blog_page.post_page(row, portal_url=blog.portal_url))
 
 
 def _to_response(html: "Html") -> RawResponse:

@@ -127,5 +127,11 @@ PATH_PARAMETERS: Final[Mapping[str, str]] = {
     "datasets/{name}": "The data set. Format: a data set. Source: CONTRACT 11.",
     "endpoints/{id}": "The webhook endpoint. Format: UUID, 36 characters. Source: CONTRACT 10.",
     "deliveries/{id}": "The delivery. Format: UUID, 36 characters. Source: CONTRACT 10.",
+    "posts/{id}": "The post. Format: UUID, 36 characters. Source: CONTRACT 11.7.",
+    "posts/{slug}": "A slug that the post has, or had while it was public. Format: 1-96 of a-z 0-9 -. "
+    "Source: CONTRACT 11.7.",
+    "blog/{slug}": "A slug that the post has, or had while it was public. Format: 1-96 of a-z 0-9 -. "
+    "Source: CONTRACT 11.7.",
+    "media/{sha256}": "The picture. Format: SHA-256, 64 lowercase hex digits. Source: CONTRACT 11.7.",
 }
 """The meaning of each path parameter, which no class declares, by its name with the segment before it."""

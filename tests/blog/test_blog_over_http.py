@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -217,6 +218,85 @@ def test_if_match_keeps_editors_from_overwriting_each_other(editor: httpx.Client
     assert [answer.status_code for answer in (first, second, third, without)] == [200, 409, 200, 200]
     assert second.json()["details"]["reason"] == "stale"
     assert editor.get(place).json()["excerpt"] == "ours"
+
+
+@pytest.mark.parametrize(
+    ("shape", "status"),
+    [
+        *(("*", 200), ('"{tag}"', 200), ('"{tag}-gzip"', 200), ('"x, y" , "{tag}"', 200), (' "{tag}" ', 200)),
+        *(('W/"{tag}"', 409), ('"x{tag}"', 409), ('"{tag}', 400), ("{tag}", 400), ('"a" "{tag}"', 400), ("", 400)),
+        *(('*, "{tag}"', 400), ('"{tag}",', 400), ("\xff", 400)),
+    ],
+)
+def test_if_match_is_read_as_the_standard_has_it(editor: httpx.Client, shape: str, status: int) -> None:
+    place = f"{POSTS}/{write_post(editor)['id']}"
+    tag = editor.get(place, headers={"Accept-Encoding": "identity"}).headers["ETag"].strip('"')
+
+    header = shape.format(tag=tag).encode("latin-1")
+    answer = editor.put(place, json={"excerpt": "mine"}, headers=[(b"If-Match", header)])
+
+    assert answer.status_code == status, answer.text
+    assert editor.get(place).json()["excerpt"] == ("mine" if status == 200 else "")
+
+
+@pytest.mark.both_engines
+def test_one_of_many_editors_gets_a_slug(editor: httpx.Client) -> None:
+    body = {"title": "Why a log?", "category": "engineering", "content": ""}
+    drafts = [write_post(editor, f"Draft {number}")["id"] for number in range(5)]
+    with ThreadPoolExecutor(10) as pool:
+        created = [pool.submit(editor.post, POSTS, json=body) for _ in range(5)]
+        renamed = [pool.submit(editor.put, f"{POSTS}/{draft}", json={"slug": "why-a-log"}) for draft in drafts]
+        answers = [future.result() for future in (*created, *renamed)]
+
+    won = [answer for answer in answers if answer.status_code in (200, 201)]
+    assert len(won) == 1
+    assert {answer.status_code for answer in answers if answer not in won} == {409}
+    assert all(answer.json()["details"]["slug"] == "why-a-log" for answer in answers if answer not in won)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *(
+            "",
+            " ",
+            "x",
+            "/",
+            "//evil.example/a.png",
+            "/a.png",
+            "http://a.example/a.png",
+            "HTTPS://",
+            "https://",
+            "https:",
+        ),
+        *("https:///a.png", "https:/a.example", "https:a.example", "https://a b.example/", "https://a.example/a b"),
+        *("https://u:p@a.example/", "https://u@a.example/", "https://a.example:99999/", "https://a.example:x/"),
+        *("https://[::1", "https://[x]/", "javascript:alert(1)", "data:image/png;base64,AA", "file:///etc/passwd"),
+        *("ftp://a.example/", "blob:https://a.example/1", "https://a.example/\n", "https://a.example/\t", "\u0000"),
+        *("https://a.example/\u202e", "https://\u0430.example/", "https://a.example/\u00e9", " https://a.example/"),
+        *("/blog/media/", "/blog/media/" + "a" * 63, "/blog/media/" + "A" * 64, "/blog/media/" + "0" * 64),
+        *("/blog/media/" + "a" * 64 + "?", "/blog/media/../" + "a" * 64, "https://a.example/" + "a" * 2048),
+        *(1, True, [], {}),
+    ],
+)
+def test_an_odd_cover_is_refused(editor: httpx.Client, address: object) -> None:
+    body = {"title": "Why a log?", "category": "engineering", "content": "", "cover_image_url": address}
+    answer = editor.post(POSTS, json=body)
+
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["details"]["fields"][0]["field"] == "/cover_image_url"
+    assert editor.get(POSTS).json()["items"] == []
+
+
+@pytest.mark.parametrize("slug", ["media", "feed", "feed-xml", "posts", "-"])
+def test_a_slug_like_a_route_shadows_none(editor: httpx.Client, anyone: httpx.Client, slug: str) -> None:
+    picture = upload(editor, png()).json()["url"]
+    publish_post(editor, "A title", slug=slug)
+
+    assert "A title" in anyone.get(f"/blog/{slug}").text
+    assert anyone.get(f"{PUBLIC}/{slug}").json()["title"] == "A title"
+    assert anyone.get(picture).headers["Content-Type"] == "image/png"
+    assert anyone.get("/blog/feed.xml").headers["Content-Type"].startswith("application/atom+xml")
 
 
 @pytest.mark.both_engines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from uuid import UUID
 from xml.etree import ElementTree
 
 import httpx
@@ -13,7 +14,9 @@ from playwright.sync_api import Browser
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import b64url_encode
+from attestlab.core.execution.long_work import TakesLong, forbid_long_work
 from attestlab.installation import Installation
+from attestlab.portal.blog_page import post_page
 from support.blog import POSTS, publish_post, serve_blog, write_post
 from support.browser import list_violations, needs_chromium, open_browser, open_profile
 from support.dashboards.hostile import PAYLOADS, TRACES
@@ -96,6 +99,29 @@ def test_the_feed_is_atom(editor: httpx.Client, visitor: httpx.Client) -> None:
     links = {link.get("rel"): link.get("href") for link in entry.findall(f"{ATOM}link")}
     assert links == {"alternate": post["url"], "enclosure": cover}
     assert [part.get("term") for part in entry.findall(f"{ATOM}category")] == ["engineering", "<t>"]
+
+
+def test_the_feed_has_as_much_text_as_one_post_may_have(
+    editor: httpx.Client, visitor: httpx.Client, clock: FixedClock
+) -> None:
+    for number in range(3):
+        publish_post(editor, f"Post {number}", content="word " * 50_000, excerpt="In short")
+        clock.advance(timedelta(seconds=1))
+    entries = ElementTree.fromstring(visitor.get("/blog/feed.xml").content).findall(f"{ATOM}entry")
+
+    assert [entry.findtext(f"{ATOM}content") is None for entry in entries] == [False, False, True]
+    assert entries[-1].findtext(f"{ATOM}summary") == "In short"
+
+
+def test_a_long_text_is_not_rendered_where_other_requests_wait(editor: httpx.Client, lab: Installation) -> None:
+    post = publish_post(editor, content="*a* " * 100)
+    row = lab.blog.get(UUID(post["id"]))
+
+    with forbid_long_work(), pytest.raises(TakesLong) as refused:
+        post_page(row, portal_url="")
+    refused.value.work()
+    with forbid_long_work():
+        assert b"<em>a</em>" in post_page(row, portal_url="").body
 
 
 def test_a_page_is_known_by_its_tag(editor: httpx.Client, visitor: httpx.Client) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attestlab.blog.markdown import render_markdown
+from attestlab.blog.markdown import MAX_ADDRESS_CHARS, MAX_PARAGRAPH_CHARS, list_pictures, render_markdown
 from support.portal import ParsedPage
 
 MEDIUM = "a" * 64
@@ -74,3 +74,36 @@ def test_no_text_becomes_more_than_text_links_and_our_own_pictures(text: str) ->
 )
 def test_what_is_written_is_shown_so(text: str, html: str) -> None:
     assert str(render_markdown(text, media="media/")) == html
+
+
+@pytest.mark.parametrize("mark", ["![", "[](", "*a ", "[a](<", "~~a"])
+def test_marks_of_an_endless_paragraph_are_shown_as_written(mark: str) -> None:
+    """A parser needs time that grows with the square of some of them."""
+    text = mark * (512 * 1024 // len(mark))
+
+    assert ParsedPage(str(render_markdown(text))).text.strip() == text.strip()
+
+
+def test_a_longer_paragraph_leaves_others_as_they_are() -> None:
+    long = "*a* " * (MAX_PARAGRAPH_CHARS // 4 + 1)
+
+    assert "<em>b</em>" in render_markdown(f"{long}\n\n*b*")
+    assert "<em>a</em>" not in render_markdown(long)
+    assert "<em>a</em>" in render_markdown(long[:MAX_PARAGRAPH_CHARS])
+
+
+def test_a_reference_cannot_make_a_page_of_gigabytes() -> None:
+    text = f"[a]: /{'x' * 100_000}\n\n" + "[a]\n\n" * 1_000
+
+    assert len(render_markdown(text)) < 2 * MAX_ADDRESS_CHARS
+
+
+@pytest.mark.parametrize(
+    "text", ["> " * 10_000 + "x", "- " * 10_000 + "x", "".join("  " * n + "- x\n" for n in range(300))]
+)
+def test_deep_texts_end(text: str) -> None:
+    assert len(render_markdown(text)) < 2_000
+
+
+def test_pictures_are_listed_where_they_are_shown() -> None:
+    assert list_pictures("![a](a.png) `![](b.png)` [![c][d]](e.png)\n\n[d]: <f g.png>") == ["a.png", "f%20g.png"]

@@ -19,6 +19,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.verification.steps import VerifierInput
+from attestlab.blog.rules import PostCategory
+from attestlab.blog.shapes import BlogPostIn, BlogPostPatch
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm
@@ -98,8 +100,25 @@ def founded(folder: Path, *, external_keys: int) -> Path:
     for tenant in (caller, lab.orgs.service_caller(second.tenant_id)):
         notice_risks(lab, tenant)
         receive_events(lab, tenant)
+    for name in ("first", "second"):
+        write_post(lab, name, caller)
     lab.close()
     return folder
+
+
+def write_post(lab: Installation, name: str, caller: Caller) -> None:
+    """A post with a picture, which was public under two slugs."""
+    picture = lab.blog.upload(b"\xff\xd8\xff" + name.encode(), caller=caller).sha256
+    draft = BlogPostIn(
+        title=f"A {name} post",
+        category=PostCategory.COMPANY,
+        content=f"Of {name}.",
+        cover_image_url=f"/blog/media/{picture}",
+        tags=[name],
+    )
+    post = lab.blog.create(draft, caller=caller)
+    lab.blog.publish(post.id, caller=caller)
+    lab.blog.update(post.id, BlogPostPatch(slug=name), caller=caller)
 
 
 def rule_by_policies(lab: Installation, caller: Caller) -> None:

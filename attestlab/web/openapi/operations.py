@@ -69,6 +69,14 @@ _IF_NONE_MATCH: Final = {
     "description": "The entity tags that the client has. If one is current, the response is 304 without a body.",
     "schema": {"type": "string"},
 }
+_IF_MATCH: Final = {
+    "name": "If-Match",
+    "in": "header",
+    "required": False,
+    "description": "The entity tag of the object that the client has read (RFC 9110). If another one is current, the "
+    "response is 409 with the reason `stale`, and nothing was changed.",
+    "schema": {"type": "string"},
+}
 _NOT_MODIFIED: Final = {
     "description": "The client's copy, named by If-None-Match, is still current.",
     "headers": refer_to_headers([*EVERY_RESPONSE, "ETag"]),
@@ -158,6 +166,8 @@ def _header_parameters(route: Route) -> Iterator[DocumentPart]:
         yield {**_IDEMPOTENCY_KEY, "required": route.idempotency == "required"}
     if route.has_etag:
         yield dict(_IF_NONE_MATCH)
+    if route.conditional:
+        yield dict(_IF_MATCH)
     yield dict(_REQUEST_ID)
 
 

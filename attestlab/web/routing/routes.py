@@ -85,6 +85,7 @@ class RouteOptions(TypedDict, total=False):
     fixed: bool
     redirect: str
     permanent: bool
+    conditional: bool
     produces: Mapping[str, object]
     headers: tuple[str, ...]
     raises: tuple[type[AttestLabError], ...]
@@ -132,6 +133,7 @@ class Route:
     fixed: bool = False  # the body is public and the same while the process runs, so it is compressed once
     redirect: str | None = None  # where its 303 leads, for OpenAPI
     permanent: bool = False  # whether the redirect is a 301, which a client may keep
+    conditional: bool = False  # it honours If-Match, for OpenAPI
     produces: Mapping[str, object] = field(default_factory=dict)  # types of the bodies that it renders itself
     headers: tuple[str, ...] = ()  # response headers of this route alone, for OpenAPI
     raises: tuple[type[AttestLabError], ...] = ()  # errors that the declaration alone does not imply, for OpenAPI

@@ -11,11 +11,12 @@ from attestlab.core.encoding import b64url_encode
 from attestlab.exports.badge_picture import BadgeFace, draw_svg
 from attestlab.exports.baking.pictures import bake
 from attestlab.issuers.rules import TrustTier
-from attestlab.orgs.rules import Plan, Scope
+from attestlab.orgs.rules import Plan, Role, Scope
 from attestlab.portal import assets
 from support.access import PASSWORD
 from support.api_tour.recording import TourRecorder
 from support.attestations import make_mint_body
+from support.blog import write_post
 from support.identity import add_user
 from support.in_process_server import make_client
 from support.issuers import register_issuer
@@ -33,6 +34,13 @@ POLICY: dict[str, Any] = {
         {"id": "active", "effect": "ALLOW", "priority": 1, "when": {"attr": "status", "op": "eq", "value": "ACTIVE"}}
     ],
     "tests": [{"name": "an active issuer", "context": {"status": "ACTIVE"}, "allowed": True}],
+}
+BLOG_POST = {
+    "title": "Why a log?",
+    "category": "engineering",
+    "content": "Because *anyone* can check it.",
+    "excerpt": "What a signature cannot show.",
+    "tags": ["log", "transparency"],
 }
 RISK_RULES = [{"id": "high", "when": {"attr": "signal.score", "op": "gte", "value": 70}}]
 
@@ -331,7 +339,35 @@ def visit_errors(tour: TourRecorder) -> None:
         tour.fail(429, "get_me", client)
 
 
+def visit_blog(tour: TourRecorder) -> None:
+    with tour.access.person(Role.CONTENT_ADMIN) as editor:
+        picture = tour.call("upload_blog_medium", editor, {"content_b64url": PIXEL_PNG})
+        post = tour.call("create_blog_post", editor, {**BLOG_POST, "cover_image_url": picture["url"]})
+        place = {"id": post["id"]}
+        tour.call("publish_blog_post", editor, **place)
+        tag = tour.responses["publish_blog_post"].headers["ETag"]
+        changes = {"slug": "why-we-keep-a-log", "tags": ["transparency"]}
+        tour.call("update_blog_post", editor, changes, **place, **{"If-Match": tag})
+        tour.call("get_blog_post", editor, **place)
+        tour.call("list_blog_posts", editor, status="published", limit=1)
+        _read_blog(tour, picture["url"].rpartition("/")[2])
+        tour.call("archive_blog_post", editor, **place)
+        with make_client(tour.access.url) as reader:
+            tour.fail(410, "get_blog_post_page", reader, slug="why-we-keep-a-log")
+        tour.call("delete_blog_post", editor, id=write_post(editor, "Never published")["id"])
+
+
+def _read_blog(tour: TourRecorder, picture: str) -> None:
+    with make_client(tour.access.url) as reader:
+        tour.call("list_published_blog_posts", reader, category="engineering", limit=1)
+        tour.call("get_published_blog_post", reader, slug="why-a-log")
+        tour.call("get_blog_page", reader, tag="transparency")
+        tour.call("get_blog_post_page", reader, slug="why-we-keep-a-log")
+        tour.call("get_blog_feed", reader)
+        tour.call("get_blog_medium", reader, sha256=picture)
+
+
 STATIONS = (
     *(visit_identity, visit_organizations, visit_api_keys, visit_issuers, visit_governance, visit_attestations),
-    *(visit_log, visit_policies, visit_risk, visit_webhooks, visit_lake, visit_operations, visit_errors),
+    *(visit_log, visit_policies, visit_risk, visit_webhooks, visit_lake, visit_blog, visit_operations, visit_errors),
 )
