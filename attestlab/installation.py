@@ -184,7 +184,7 @@ class Installation:
             storage=storage, clock=clock, lake=self.lake, concurrency=self.simulations.concurrency
         )
         self.policies = Policies(
-            storage=storage, clock=clock, simulations=self.simulations, operator=self._operator_caller
+            storage=storage, clock=clock, simulations=self.simulations, operator=self.operator_caller
         )
         self.policy_processes = PolicyProcesses(storage=storage, policies=self.policies, workers=self.workers)
         self.log.finders |= log_lookup.FINDERS
@@ -291,9 +291,9 @@ class Installation:
     @property
     def decisions(self) -> DatasetReader:
         """The policy decisions of the operator's own tenant: `.df() .arrow() .rel() .sql("... from this")`."""
-        return self.lake(self._operator_caller()).decisions
+        return self.lake(self.operator_caller()).decisions
 
-    def _operator_caller(self) -> Caller:
+    def operator_caller(self) -> Caller:
         """Return a caller of the operator's own tenant, for Python code that names no caller."""
         with self.storage.read() as connection:
             operator = lake_store.get_operator_id(connection)
