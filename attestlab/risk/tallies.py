@@ -16,7 +16,8 @@ from typing import NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Table, case, func, select
 
-from attestlab.core.db.upserts import Columns, Upsert
+from attestlab.core.db.tables import Columns
+from attestlab.core.db.upserts import Upsert
 
 RowKey = TypeVar("RowKey", bound=NamedTuple)
 Key = TypeVar("Key", bound=Hashable)

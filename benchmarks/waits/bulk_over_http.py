@@ -1,4 +1,4 @@
-"""A bulk request over HTTP: how many lines a second a quiet server takes, and how long 5,000 take beside verifications.
+"""A bulk request over HTTP: lines a second on a quiet server, and the time of 5,000 next to verifications.
 
 The verifications come at their moments, whether or not the last one was answered, so that a wait counts for all that
 come in it.
@@ -20,31 +20,31 @@ from benchmarks.figures import Figure
 from benchmarks.waits.bulk_signals import make_lines
 from benchmarks.world import DOCUMENT_HASH, ServedInstallation
 
-QUIET_LINES, BESIDE_LINES = 20_000, 5_000
+QUIET_LINES, LINES_TOGETHER = 20_000, 5_000
 ROUNDS = 5
-IN_A_ROW = 4  # requests beside verifications, so that a percentile is one of many
+IN_A_ROW = 4  # requests next to verifications, so that a percentile is one of many
 VERIFICATIONS_PER_S = 50
 ALONE_S = 3.0  # of verifications without a bulk request
 
 
 def figures(folder: Path) -> Iterator[Figure]:
-    """Yield the rates of a quiet server, then the durations and the latencies beside each other."""
+    """Yield the rates of a quiet server, then the durations and the latencies next to each other."""
     with world.serve_installation(folder / "data") as served:
         sender = Sender(served)
         for kind in ("backfill", "live"):
             yield from _measure_quiet(sender, kind)
-        yield from _measure_beside(sender, served)
+        yield from _measure_together(sender, served)
 
 
 class Sender:
-    """A client that sends lines of its own each time."""
+    """A client that sends other lines each time."""
 
     def __init__(self, served: ServedInstallation) -> None:
         self._served = served
         self._sent = 0
 
     def send(self, lines: int, kind: str) -> tuple[float, float]:
-        """Send so many lines; returns the seconds until they were recorded, and the server's processor seconds."""
+        """Send some lines; returns the seconds until they were recorded, and the server's processor seconds."""
         text = make_lines(kind, self._sent, count=lines)
         self._sent += lines
         query, headers = {"backfill": json.dumps(kind == "backfill")}, {"Content-Type": "application/x-ndjson"}
@@ -65,23 +65,23 @@ def _measure_quiet(sender: Sender, kind: str) -> Iterator[Figure]:
     yield Figure.of_rounds(f"{name}_cpu_us", [1e6 * cpu_s / QUIET_LINES for _, cpu_s in rounds], "us")
 
 
-def _measure_beside(sender: Sender, served: ServedInstallation) -> Iterator[Figure]:
-    """Measure both alone and beside each other, in turn."""
+def _measure_together(sender: Sender, served: ServedInstallation) -> Iterator[Figure]:
+    """Measure both alone and next to each other, in turn."""
     body = {"attestation_id": served.mint()["id"], "document_hash_hex": DOCUMENT_HASH}
     verifier = Verifier(served.server.port, json.dumps(body))
-    alone, beside, quiet_ms, busy_ms = [], [], [], []
+    alone, together, quiet_ms, busy_ms = [], [], [], []
     for _ in range(ROUNDS):
-        alone.append(sender.send(BESIDE_LINES, "live")[0])
+        alone.append(sender.send(LINES_TOGETHER, "live")[0])
         with verifier.verifying() as quiet:
             sleep(ALONE_S)
         with verifier.verifying() as busy:
-            beside.append(sum(sender.send(BESIDE_LINES, "live")[0] for _ in range(IN_A_ROW)) / IN_A_ROW)
+            together.append(sum(sender.send(LINES_TOGETHER, "live")[0] for _ in range(IN_A_ROW)) / IN_A_ROW)
         quiet_ms.append(_find_p99_ms(quiet))
         busy_ms.append(_find_p99_ms(busy))
-    ratios = [busy_s / quiet_s for busy_s, quiet_s in zip(beside, alone, strict=True)]
-    name = f"waits.bulk_beside_{VERIFICATIONS_PER_S}_verifications"
+    ratios = [busy_s / quiet_s for busy_s, quiet_s in zip(together, alone, strict=True)]
+    name = f"waits.bulk_next_to_{VERIFICATIONS_PER_S}_verifications"
     yield Figure.of_rounds(f"{name}_ratio", ratios, "ratio", against="alone")
-    yield Figure.of_rounds(f"{name}_s", beside, "s")
+    yield Figure.of_rounds(f"{name}_s", together, "s")
     yield Figure.of_rounds(f"{name}_alone_s", alone, "s")
     yield Figure.of_rounds(f"{name}.verify_p99_ms", busy_ms, "ms")
     yield Figure.of_rounds(f"{name}.verify_alone_p99_ms", quiet_ms, "ms")

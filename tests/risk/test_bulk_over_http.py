@@ -294,7 +294,7 @@ def test_unacceptable_body_is_rejected(key: httpx.Client, text: str, content_typ
 def test_lines_are_read_and_written_in_pieces_of_background_work(
     key: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each write is a piece of its own, of as many signals as the piece has time for."""
+    """Each write is a separate piece, of as many signals as the piece has time for."""
     pieces = count_pieces(monkeypatch, time_s=0)
     answer = send(key, lines(*numbered(5)), "?backfill=true")
 

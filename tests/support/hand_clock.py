@@ -46,7 +46,7 @@ class HandClockLoop(asyncio.SelectorEventLoop):
 
 
 class SkippingLoop(asyncio.SelectorEventLoop):
-    """An event loop that never sleeps: where it has nothing to do until a timer, its time goes on to that at once."""
+    """An event loop that never sleeps: where it has nothing to do until a timer, its time jumps to that."""
 
     def __init__(self) -> None:
         self.now_s = 0.0

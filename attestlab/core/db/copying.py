@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, ExecutionContext, Table, event
 from sqlalchemy.dialects.postgresql.psycopg import dialect as postgresql_dialect
 from sqlmodel.sql.sqltypes import UTCDateTime
 
-from attestlab.core.db.transaction import Row
+from attestlab.core.db.tables import TableRow
 
 DIALECT = postgresql_dialect()  # type: ignore[no-untyped-call]  # it has no hints
 _TYPES = "copied_types"
@@ -31,7 +31,7 @@ class RowValues:
         self._get_values: Callable[[Mapping[str, object]], tuple[object, ...]] = itemgetter(*table.columns.keys())
         self._times = [place for place, column in enumerate(table.columns) if isinstance(column.type, UTCDateTime)]
 
-    def read(self, row: Row) -> tuple[object, ...]:
+    def read(self, row: TableRow) -> tuple[object, ...]:
         """Return the values of a row in the order of the columns, as a tuple has them already.
 
         Raises:
@@ -56,7 +56,7 @@ class _CopyStatement:
         self.values = RowValues(table)
 
 
-def copy_rows(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
+def copy_rows(connection: Connection, table: Table, rows: Sequence[TableRow]) -> None:
     """Insert at least two rows of all columns; SQLAlchemy translates the driver's errors as those of any statement."""
     statement = _compile(table)
     values = list(map(statement.values.read, rows))

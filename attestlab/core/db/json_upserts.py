@@ -13,8 +13,7 @@ from sqlalchemy import Connection, Float, Table, literal_column, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from attestlab.core.db.copying import DIALECT, RowValues
-from attestlab.core.db.transaction import Row
-from attestlab.core.db.upserts import Change
+from attestlab.core.db.tables import TableRow, UpsertChange
 
 _ROWS = "rows_of_the_parameter"
 
@@ -26,7 +25,7 @@ class JsonUpsert:
         TypeError: a column holds doubles, of which JSON has not all: NaN would become NULL.
     """
 
-    def __init__(self, table: Table, *, key: tuple[str, ...], change: Change) -> None:
+    def __init__(self, table: Table, *, key: tuple[str, ...], change: UpsertChange) -> None:
         if any(isinstance(column.type, Float) for column in table.columns):
             raise TypeError(f"{table.name} has a column of doubles. Upsert its rows with `Upsert.run`.")
         self._names = [f"{column.name}" for column in table.columns]  # a name may be a kind of text of SQLAlchemy
@@ -41,7 +40,7 @@ class JsonUpsert:
         rows = f"json_to_recordset(CAST(%s AS json)) AS sent ({columns})"
         self._text = str(statement.compile(dialect=DIALECT)).replace(_ROWS, rows)
 
-    def run(self, connection: Connection, rows: Sequence[Row]) -> None:
+    def run(self, connection: Connection, rows: Sequence[TableRow]) -> None:
         """Insert or update rows with all columns."""
         documents = [dict(zip(self._names, self._values.read(row), strict=True)) for row in rows]
         connection.exec_driver_sql(self._text, (orjson.dumps(documents, default=_write_bytes).decode(),))

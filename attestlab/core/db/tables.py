@@ -7,19 +7,23 @@ access to a column by its name on SQLAlchemy's row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from types import NoneType, UnionType, new_class
 from typing import Annotated, Any, Final, NamedTuple, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-from sqlalchemy import CursorResult, Executable, Index, Table
+from sqlalchemy import ColumnElement, CursorResult, Executable, Index, Table
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
 from sqlmodel import SQLModel
 from sqlmodel.main import FieldInfo
 
 Record = TypeVar("Record", bound=NamedTuple)
 
+TableRow = Mapping[str, object] | tuple[object, ...]  # by column, or the values of all columns in their order
+Columns = ReadOnlyColumnCollection[str, ColumnElement[object]]
+UpsertChange = Callable[[Columns], dict[str, object]]  # what an upsert sets, by the columns of the rejected insert
 Result = CursorResult[*tuple[Any, ...]]  # SQLAlchemy types the rows of composed statements so
 
 

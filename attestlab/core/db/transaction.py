@@ -20,9 +20,8 @@ from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from sqlmodel import SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
-from attestlab.core.db.tables import Result
+from attestlab.core.db.tables import Result, TableRow
 
-Row = Mapping[str, object] | tuple[object, ...]  # by column, or the values of all columns in their order
 BindProcessors = list[tuple[int, Callable[[Any], Any]]]  # SQLAlchemy's, each of its column's type
 _SQLITE = sqlite_dialect()
 
@@ -76,7 +75,7 @@ class Transaction:
         self.completed_at = self.locked_at
         self.cache: dict[Hashable, Any] = {}  # the type depends on the key
         self.foreseen: Foreseen = {}
-        self._rows: defaultdict[Table, list[Row]] = defaultdict(list)
+        self._rows: defaultdict[Table, list[TableRow]] = defaultdict(list)
         self._buffers: defaultdict[Buffer[Any], list[Any]] = defaultdict(list)  # of several types
         self._last_rows: defaultdict[ManyRows, list[Mapping[str, object]]] = defaultdict(list)
         self._after_commit: list[Callable[[], None]] = []
@@ -166,7 +165,7 @@ class Transaction:
 
     def _open_savepoint(self) -> None:
         """Send the rows that earlier jobs added, so that the savepoint covers only this job's work."""
-        own: defaultdict[Table, list[Row]] = defaultdict(list)
+        own: defaultdict[Table, list[TableRow]] = defaultdict(list)
         for table, rows in self._rows.items():
             mark = self._mark_rows.get(table, 0)
             if rows[mark:]:
@@ -209,7 +208,7 @@ class Transaction:
             callback()
 
 
-def _insert(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
+def _insert(connection: Connection, table: Table, rows: Sequence[TableRow]) -> None:
     """Insert rows directly through the driver, which skips SQLAlchemy's work per row; on PostgreSQL with COPY."""
     if connection.dialect.name == "sqlite":
         execute_many(connection, _sqlite_insert(table), rows)
@@ -221,7 +220,7 @@ def _insert(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
         copying.copy_rows(connection, table, rows)
 
 
-def map_row(table: Table, row: Row) -> Mapping[str, object]:
+def map_row(table: Table, row: TableRow) -> Mapping[str, object]:
     """Return a row by its columns."""
     return row if isinstance(row, Mapping) else dict(zip(table.columns.keys(), row, strict=True))
 
@@ -250,7 +249,7 @@ class DriverStatement:
         compiled = statement.compile(dialect=_SQLITE)
         return cls(str(compiled), table, [name.removeprefix("_") for name in compiled.positiontup or []])
 
-    def parameters(self, rows: Sequence[Row]) -> list[tuple[object, ...]]:
+    def parameters(self, rows: Sequence[TableRow]) -> list[tuple[object, ...]]:
         """Return the values of rows, in the driver's order and in its types; a tuple has that order already."""
         get_values = self._get_values
         columns: list[Iterable[object]] = list(
@@ -261,7 +260,7 @@ class DriverStatement:
         return list(zip(*columns, strict=True))
 
 
-def execute_many(connection: Connection, statement: DriverStatement, rows: Sequence[Row]) -> None:
+def execute_many(connection: Connection, statement: DriverStatement, rows: Sequence[TableRow]) -> None:
     """Run a driver-level statement for many rows."""
     connection.exec_driver_sql(statement.text, statement.parameters(rows))
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from sqlalchemy import ColumnElement, Connection, Insert, Table
-from sqlalchemy.sql.base import ReadOnlyColumnCollection
+from sqlalchemy import Connection, Insert, Table
 
-from attestlab.core.db.transaction import DriverStatement, Row, execute_many, map_row
+from attestlab.core.db.tables import TableRow, UpsertChange
+from attestlab.core.db.transaction import DriverStatement, execute_many, map_row
 
 if TYPE_CHECKING:
     from attestlab.core.db.json_upserts import JsonUpsert
-
-Columns = ReadOnlyColumnCollection[str, ColumnElement[object]]
-Change = Callable[[Columns], dict[str, object]]
 
 
 class Upsert:
@@ -25,7 +22,7 @@ class Upsert:
     first use, so that an installation on SQLite does not load the PostgreSQL dialect.
     """
 
-    def __init__(self, table: Table, *, key: tuple[str, ...], change: Change) -> None:
+    def __init__(self, table: Table, *, key: tuple[str, ...], change: UpsertChange) -> None:
         self._table = table
         self._key = key
         self._change = change
@@ -37,7 +34,7 @@ class Upsert:
         """Insert or update one row, or several."""
         connection.execute(self._statement(connection.dialect.name), rows)
 
-    def run_many(self, connection: Connection, rows: Sequence[Row]) -> None:
+    def run_many(self, connection: Connection, rows: Sequence[TableRow]) -> None:
         """Insert or update many rows with all columns, no two of them with one key, directly through the driver.
 
         `change` must bind no value.
@@ -49,7 +46,7 @@ class Upsert:
             self._sqlite = DriverStatement.compile(self._statement("sqlite"), self._table)
         execute_many(connection, self._sqlite, rows)
 
-    def _run_json(self, connection: Connection, rows: Sequence[Row]) -> None:
+    def _run_json(self, connection: Connection, rows: Sequence[TableRow]) -> None:
         if len(rows) == 1:
             self.run(connection, map_row(self._table, rows[0]))
             return

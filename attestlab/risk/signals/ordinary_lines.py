@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import orjson
 
@@ -34,6 +34,18 @@ _OF_OTHERS = frozenset({EntityType.USER, EntityType.DEVICE, EntityType.SESSION})
 _match_name = lru_cache(maxsize=256)(re.compile(NAME_PATTERN).fullmatch)  # a sender has few sources and types
 
 
+class _OrdinaryMembers(TypedDict):
+    """The members of an ordinary line; those of another may have any types, which shows when they are read."""
+
+    source: str
+    signal_type: str
+    score: float
+    entity_type: str
+    entity_id: str
+    details: NotRequired[dict[str, object] | None]
+    occurred_at: NotRequired[str | None]
+
+
 def parse_ordinary_line(line: bytes, *, now: datetime) -> NewSignal | None:
     """Parse a line that certainly is a signal in the usual form; None if it may be anything else."""
     if len(line) > MAX_LINE_BYTES or b"\\" in line:
@@ -44,7 +56,7 @@ def parse_ordinary_line(line: bytes, *, now: datetime) -> NewSignal | None:
         return None
 
 
-def _read_signal(members: dict[str, Any], quotes: int, now: datetime) -> NewSignal | None:  # members of any JSON type
+def _read_signal(members: _OrdinaryMembers, quotes: int, now: datetime) -> NewSignal | None:
     """Read a signal from the members of a line, in which each name and each text has two quotes.
 
     So a name that came twice shows in their number, because the parser keeps it once.
@@ -63,7 +75,7 @@ def _read_signal(members: dict[str, Any], quotes: int, now: datetime) -> NewSign
     return NewSignal(source, signal_type, score, entity, encode_details(details), occurred_at)
 
 
-def _count_texts(details: dict[str, Any]) -> int:  # values of any JSON type
+def _count_texts(details: dict[str, object]) -> int:
     """Count the values that are texts.
 
     Raises:
@@ -72,13 +84,12 @@ def _count_texts(details: dict[str, Any]) -> int:  # values of any JSON type
     """
     count = 0
     for value in dict.values(details):
-        kind = type(value)
-        if kind is str:
+        if type(value) is str:
             count += 1
-        elif kind is int or kind is float:
+        elif type(value) is int or type(value) is float:
             if not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
                 raise ValueError(value)
-        elif value is not None and kind is not bool:
+        elif value is not None and type(value) is not bool:
             raise TypeError(value)
     return count
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
@@ -28,7 +28,7 @@ from attestlab.risk.signals.store import RiskSignalRecord
 
 NUMBERED = NumberedRows(store.signals, RiskSignalRecord)
 # A plain tuple with the fields of an `Occurrence`, which have the same names in a record.
-_get_occurrence: Callable[[RiskSignalRecord], Any] = attrgetter(*Occurrence._fields)
+_get_occurrence = cast("Callable[[RiskSignalRecord], Occurrence]", attrgetter(*Occurrence._fields))
 
 
 class NewSignal(NamedTuple):
