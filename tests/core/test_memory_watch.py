@@ -18,6 +18,7 @@ from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.installation import Installation
 from attestlab.server.memory_watch import MemoryWatch, list_pools
 from attestlab.settings import Settings
+from support import patient_http
 from support.in_process_server import wait_until
 from support.processes import watch_process
 from support.server_process import ServerProcess
@@ -102,5 +103,5 @@ def read_reported_work(client: httpx.Client) -> set[str]:
 
 
 def test_a_server_reports_the_memory_of_each_pool(running: ServerProcess) -> None:
-    with httpx.Client(base_url=running.url, timeout=TIMEOUT_S) as client:
+    with patient_http.open_client(base_url=running.url) as client:
         wait_until(lambda: read_reported_work(client), {"queries", "policies", "risk_simulations", "media_scans"})

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import orjson
@@ -21,7 +21,7 @@ from attestlab.client.json_values import ENCODER
 from attestlab.core.encoding import format_time
 
 Cell = str | None
-_Encode = Callable[[Any], Cell]
+_Encode = Callable[..., Cell]  # of a value of its type
 
 TIME, DETAILS = "occurred_at", "details"
 _MAX_INTEGER = 2**64
