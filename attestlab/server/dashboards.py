@@ -40,6 +40,7 @@ _FOLDER: Final = "attestlab-dash-"
 MAX_PLACE_BYTES: Final = MAX_SOCKET_PATH_BYTES - len(f"/{_FOLDER}{8 * 'x'}{TEMPORARY_SUFFIX}/{_SOCKET}")
 _SHORT_PLACES: Final = (Path("/tmp"), Path("/var/tmp"))
 _POLL_S: Final = 0.05
+_CONNECTING: Final = 16  # at once: a thousand that waited for the start would keep the event loop for a second
 _POLLS: Final = 20  # before a process that has ended is started again
 _RESTART_PAUSE_S: Final = 2.0
 _STOP_S: Final = 2.0
@@ -128,6 +129,7 @@ class Dashboards:
         self._starting: asyncio.Task[None] | None = None
         self._warming_up: asyncio.Task[None] | None = None
         self._not_before = 0.0
+        self._turns = asyncio.Semaphore(_CONNECTING)
 
     def listen(self) -> socket.socket:
         """Listen for API requests of the dashboards; workers that are forked afterwards share the socket."""
@@ -172,6 +174,10 @@ class Dashboards:
             await process.wait()
 
     async def _try_to_connect(self) -> IOStream | None:
+        async with self._turns:
+            return await self._connect()
+
+    async def _connect(self) -> IOStream | None:
         stream = IOStream(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         try:
             return await stream.connect(self._place.own_socket)

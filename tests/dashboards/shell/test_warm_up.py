@@ -50,9 +50,9 @@ def test_the_worker_that_starts_the_dashboards_warms_up(tmp_path: Path) -> None:
 
 
 class SlowDashboards(Dashboards):
-    """Dashboards whose process needs a fifth of a second until it listens; counts the attempts to connect."""
+    """Dashboards whose process needs a fifth of a second until it listens; counts attempts, and the most at once."""
 
-    attempts = 0
+    attempts = connecting = most = 0
     listening: socket.socket | None = None
 
     async def _start(self) -> None:
@@ -62,20 +62,27 @@ class SlowDashboards(Dashboards):
     def _listen(self) -> None:
         self.listening = bind_unix_socket(self._place.own_socket, backlog=2 * WAITING)
 
-    async def _try_to_connect(self) -> IOStream | None:
+    async def _connect(self) -> IOStream | None:
         self.attempts += 1
-        return await super()._try_to_connect()
+        self.connecting += 1
+        self.most = max(self.most, self.connecting)
+        try:
+            return await super()._connect()
+        finally:
+            self.connecting -= 1
 
 
-def test_one_task_polls_for_all_requests_that_wait(tmp_path: Path) -> None:
+def test_one_task_polls_for_all_requests_that_wait_and_they_connect_in_turn(tmp_path: Path) -> None:
     """A stranger may open a thousand connections while the process starts; each attempt takes the loop's time."""
 
-    async def connect_all() -> int:
+    async def connect_all() -> SlowDashboards:
         dashboards = SlowDashboards(DashboardFolder(tmp_path), Settings(data=tmp_path, database_url=None))
         for stream in await asyncio.gather(*(dashboards.connect() for _ in range(WAITING))):
             stream.close()
         assert dashboards.listening is not None
         dashboards.listening.close()
-        return dashboards.attempts
+        return dashboards
 
-    assert asyncio.run(connect_all()) < 2 * WAITING + 20, "each tries at the beginning and the end"
+    connected = asyncio.run(connect_all())
+    assert connected.attempts < 2 * WAITING + 20, "each tries at the beginning and the end"
+    assert connected.most < WAITING
