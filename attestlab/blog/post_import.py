@@ -31,7 +31,9 @@ class ImportedPost(NamedTuple):
     pictures: int
 
 
-def import_post(blog: Blog, file: Path, *, publish: bool, caller: Caller) -> ImportedPost:
+def import_post(
+    blog: Blog, file: Path, *, publish: bool, caller: Caller, tx: Transaction | None = None
+) -> ImportedPost:
     """Write the post of a file, or update the post that has or had its slug.
 
     Raises:
@@ -41,7 +43,7 @@ def import_post(blog: Blog, file: Path, *, publish: bool, caller: Caller) -> Imp
     parsed = parse_post_file(_read_text(file), name=file.name)
     pictures = _read_pictures(parsed, file.parent)
     try:
-        with blog.storage.write() as tx:
+        with blog.storage.write(tx) as tx:
             addresses = {name: _upload(blog, content, caller, tx) for name, content in pictures.items()}
             post = validate_document(BlogPostIn, _fill_in(parsed, addresses))
             row, is_new = _write(blog, post, caller, tx)

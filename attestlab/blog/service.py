@@ -98,13 +98,13 @@ class Blog:
         with self.storage.read() as connection:
             return store.page_published(connection, query, after=after, limit=limit)
 
-    def find(self, slug: str) -> BlogPostRecord:
+    def find(self, slug: str, *, tx: Transaction | None = None) -> BlogPostRecord:
         """Return the post that has or had a slug, if it was ever published.
 
         Raises:
             NotFound: no post has or had this slug, or it is a draft.
         """
-        with self.storage.read() as connection:
+        with self.storage.read(tx) as connection:
             row = store.find_by_slug(connection.execute, slug)
         if row is None or row.status == PostStatus.DRAFT:
             raise NotFound("blog post", slug)

@@ -14,6 +14,7 @@ from attestlab.demos.history.rewound_clock import RewoundClock
 from attestlab.demos.registry_year.challenges import PastChallenges
 from attestlab.demos.registry_year.changes import CHANGES, Proceedings
 from attestlab.demos.registry_year.checks import Checks
+from attestlab.demos.registry_year.posts import PastPosts
 from attestlab.demos.registry_year.receivers import Receivers
 from attestlab.demos.registry_year.registry import RegistryDesk
 from attestlab.demos.registry_year.rhythms import draw_batches
@@ -61,6 +62,7 @@ class RegistryYear:
             *_list_actions(registry, team, seed),
             *Checks(registry, caller, seed=seed).list_actions(),
             *PastChallenges(lab, team["ben"]).list_actions(),
+            *PastPosts(lab, caller).list_actions(),
         ]
         actions += Receivers(lab, clock, team["ben"], seed=seed).list_actions(actions)
         self._waiting = deque(sorted(actions, key=attrgetter("days_ago"), reverse=True))
