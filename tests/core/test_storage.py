@@ -333,7 +333,7 @@ def test_time_is_stored_as_sqlalchemy_stores_it() -> None:
     row = {each.name: UUID(int=1) if each.name.endswith("id") else None for each in orgs.c}
 
     def ours(at: datetime | None) -> Any:
-        return _sqlite_insert(orgs).parameters({**row, "created_at": at})[place]
+        return next(iter(_sqlite_insert(orgs).parameters([{**row, "created_at": at}])))[place]
 
     theirs: Any = orgs.c.created_at.type.dialect_impl(dialect()).bind_processor(dialect())
     zurich = timezone(timedelta(hours=1))
