@@ -16,7 +16,7 @@ Cover = Annotated[str, StringConstraints(min_length=1, max_length=MAX_COVER_LENG
 Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=32)]
 Tags = Annotated[list[Tag], Field(max_length=10)]
 CategoryName = Annotated[str, one_of(PostCategory)]
-StatusName = Annotated[str, one_of(PostStatus)]
+PostStatusName = Annotated[str, one_of(PostStatus)]
 
 
 class BlogPostIn(In, source="CONTRACT 11.7"):
@@ -119,7 +119,7 @@ class BlogPostSummaryOut(Out, wire_name="blog_post_summary", source="CONTRACT 11
     """Its picture. Format: absolute https URL or /blog/media/<sha256>."""
     tags: list[str]
     """Its tags. Format: at most 10, each 1-32 characters."""
-    status: StatusName
+    status: PostStatusName
     """Its state. Format: draft, published or archived."""
     author: BlogAuthorOut
     """Who wrote it."""
@@ -145,7 +145,7 @@ class BlogPostUpdateOut(Out, wire_name="updated_blog_post", source="SPEC PUT /v1
 
     id: Uuid
     """The post. Format: UUID, 36 characters."""
-    status: StatusName
+    status: PostStatusName
     """Its state. Format: draft, published or archived."""
     updated_at: Moment
     """When it last changed. Format: RFC 3339 date-time, UTC, milliseconds."""

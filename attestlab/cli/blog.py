@@ -14,7 +14,7 @@ blog = typer.Typer(no_args_is_help=True, help="The operator's blog.")
 
 @blog.callback()
 def _blog() -> None:
-    """Keep `import` a command of its own, though it is the only one."""
+    """Keep `import` a subcommand, though it is the only one."""
 
 
 @blog.command("import")

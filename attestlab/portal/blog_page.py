@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from markupsafe import Markup
 
@@ -19,13 +19,6 @@ MAX_FEED_CHARS: Final = MAX_CONTENT_BYTES
 """How much Markdown of its posts a feed shows: as much as the longest text alone has."""
 _CACHE_SIZE: Final = 64
 _MEDIA = "media/"  # as seen from the page of a post
-
-
-class Link(NamedTuple):
-    """A link to another page of the list."""
-
-    words: str
-    query: str
 
 
 def list_page(

@@ -44,7 +44,7 @@ WORDS: Final = {
         "note",
         AnswerTone.QUIET,
         "This was here, and was removed",
-        "Whoever published it has taken it off these pages. Nothing else will have its address.",
+        "Its publisher has taken it off these pages. Nothing else will have its address.",
     ),
     429: ErrorWords(
         "clock",

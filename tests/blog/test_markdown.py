@@ -1,4 +1,4 @@
-"""Markdown as HTML: what it may become, whatever somebody writes."""
+"""Markdown as HTML: what it may become, whatever the text."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_the_second_import_updates_the_post_that_has_or_had_the_slug(lab: Instal
     assert count_rows(lab) == 1
 
 
-def test_pictures_beside_the_file_are_uploaded(lab: Installation, tmp_path: Path) -> None:
+def test_pictures_of_the_folder_are_uploaded(lab: Installation, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for name, colour in {"cover.png": "red", "a b.png": "green", "in/c.png": "blue"}.items():
         (tmp_path / name).write_bytes(png(colour))
