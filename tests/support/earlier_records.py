@@ -20,3 +20,9 @@ def undo_revision_26(connection: Connection) -> None:
 def undo_revision_27(connection: Connection) -> None:
     """Give the tallies of verifications back the name that their column had."""
     connection.exec_driver_sql("ALTER TABLE verification_tallies RENAME COLUMN unpublished TO untold")
+
+
+def undo_revision_28(connection: Connection) -> None:
+    """Drop the tables of the blog."""
+    for table in ("blog_slugs", "blog_posts", "blog_media"):
+        connection.exec_driver_sql(f"DROP TABLE {table}")
