@@ -23,12 +23,12 @@ from support.issuers import register_issuer
 from support.risk import add_signal, put_on_list
 from support.webhook_endpoints import create_delivery, create_endpoint
 
-LISTS = [route for route in all_routes() if route.method == "GET" and "{" not in route.path and route.needs is not None]
+# What is the platform's belongs to no tenant; tests/access/test_scopes_per_route.py shows who reaches it.
+OF_TENANTS = [route for route in all_routes() if route.needs is not None and not route.path.startswith("/v1/platform/")]
+LISTS = [route for route in OF_TENANTS if route.method == "GET" and "{" not in route.path]
 # A data set has one name for all tenants; tests/lake/test_lake_over_http.py shows whose rows it has.
 NAMED_ALIKE = {"/v1/lake/datasets/{name}"}
-WITH_ID = [
-    route for route in all_routes() if "{" in route.path and route.needs is not None and route.path not in NAMED_ALIKE
-]
+WITH_ID = [route for route in OF_TENANTS if "{" in route.path and route.path not in NAMED_ALIKE]
 QUESTION = {"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {}}
 POLICY: dict[str, Any] = {
     **{"name": "A policy", "category": "MINT", "target_type": "TENANT_DEFAULT", "default_effect": "DENY"},

@@ -7,12 +7,12 @@ from operator import attrgetter
 
 from attestlab.blog.markdown import render_markdown
 from attestlab.core.clock import FixedClock
-from attestlab.demos.registry_year.posts import PastPosts
+from attestlab.demos.registry_year.year import list_posts
 from attestlab.installation import Installation
 
 
 def test_two_posts_are_public_one_was_archived_and_one_is_a_draft(lab: Installation, clock: FixedClock) -> None:
-    actions = sorted(PastPosts(lab, lab.operator_caller()).list_actions(), key=attrgetter("days_ago"), reverse=True)
+    actions = sorted(list_posts(lab, lab.operator_caller()), key=attrgetter("days_ago"), reverse=True)
     for action in actions:
         clock.advance(timedelta(days=1))
         with lab.storage.write() as tx:

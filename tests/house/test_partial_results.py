@@ -38,7 +38,7 @@ class Kind(Enum):
 # Members that are parts of one object, and always whole.
 PARTS = {
     *("approvals", "attempts", "by", "diagnostics", "event_filters", "factors", "hashes", "keys", "matched_rules"),
-    *("reasons", "return_origins", "roles", "rules", "scopes", "tests", "truncated", "warnings"),
+    *("reasons", "return_origins", "roles", "rules", "scopes", "tags", "tests", "truncated", "warnings"),
 }
 LISTS = {
     "GET /v1/issuers/{id}/blast-radius": {
@@ -89,6 +89,7 @@ WRITES_OF_MANY = {
 WRITES_OF_ONE = set(
     """
     DELETE /v1/issuers/{id}/logo
+    DELETE /v1/platform/blog/posts/{id}
     DELETE /v1/risk/lists/{id}
     DELETE /v1/users/{id}
     DELETE /v1/webhooks/endpoints/{id}
@@ -121,6 +122,10 @@ WRITES_OF_ONE = set(
     POST /v1/me/password
     POST /v1/open-badges/verify
     POST /v1/orgs
+    POST /v1/platform/blog/media
+    POST /v1/platform/blog/posts
+    POST /v1/platform/blog/posts/{id}/archive
+    POST /v1/platform/blog/posts/{id}/publish
     POST /v1/policies
     POST /v1/policies/analyze
     POST /v1/policies/evaluate
@@ -146,6 +151,7 @@ WRITES_OF_ONE = set(
     POST /v1/webhooks/endpoints/{id}/rotate
     POST /v1/webhooks/test-delivery
     PUT /v1/issuers/{id}/logo
+    PUT /v1/platform/blog/posts/{id}
     PUT /v1/policies/{id}
     PUT /v1/risk/settings
     """.strip().split("\n    ")
@@ -184,6 +190,7 @@ COMMANDS = {
     "tenant list": Kind.BOUNDED,
     "tenant plan": None,
     "consumer create": None,
+    "blog import": Kind.WHOLE,
     "policy check": Kind.BOUNDED,
     "policy simulate": Kind.CUT,
     "log watch": Kind.COUNTED,  # an entry is recorded as seen after it was printed

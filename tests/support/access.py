@@ -55,6 +55,8 @@ class PartyClients:
         needs = route.needs
         if needs is None or not needs.user_only:
             return self.with_key
+        if Role.CONTENT_ADMIN in needs.roles:
+            return self.editor
         return self.consumer if needs.realm == "consumer" else self.signed_in
 
     def asked_for(self, issuer_id: str, *, approved: bool = False) -> str:
@@ -67,6 +69,13 @@ class PartyClients:
         if approved:
             assert self.signed_in.post(f"{path}/{request_id}/approve").status_code == 200
         return request_id
+
+    @cached_property
+    def editor(self) -> httpx.Client:
+        """Someone who writes for the blog."""
+        email = f"{uuid4().hex[:8]}@people.example"
+        add_user(self.lab, self.tenant, email, PASSWORD, roles="content_admin")
+        return make_client(self.url, token=self.token(email, PASSWORD))
 
     @cached_property
     def colleague(self) -> str:
@@ -89,7 +98,8 @@ class PartyClients:
         return token
 
     def close(self) -> None:
-        for client in (self.with_key, self.signed_in, self.consumer, self.consumer_key):
+        editor = [self.editor] if "editor" in vars(self) else []
+        for client in (self.with_key, self.signed_in, self.consumer, self.consumer_key, *editor):
             client.close()
 
 

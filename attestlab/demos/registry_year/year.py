@@ -6,15 +6,17 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import partial
+from importlib.resources import as_file, files
 from itertools import chain
 from operator import attrgetter
 from random import Random
 
+from attestlab.blog.post_import import import_post
+from attestlab.core.db.transaction import Transaction
 from attestlab.demos.history.rewound_clock import RewoundClock
 from attestlab.demos.registry_year.challenges import PastChallenges
 from attestlab.demos.registry_year.changes import CHANGES, Proceedings
 from attestlab.demos.registry_year.checks import Checks
-from attestlab.demos.registry_year.posts import PastPosts
 from attestlab.demos.registry_year.receivers import Receivers
 from attestlab.demos.registry_year.registry import RegistryDesk
 from attestlab.demos.registry_year.rhythms import draw_batches
@@ -62,7 +64,7 @@ class RegistryYear:
             *_list_actions(registry, team, seed),
             *Checks(registry, caller, seed=seed).list_actions(),
             *PastChallenges(lab, team["ben"]).list_actions(),
-            *PastPosts(lab, caller).list_actions(),
+            *list_posts(lab, caller),
         ]
         actions += Receivers(lab, clock, team["ben"], seed=seed).list_actions(actions)
         self._waiting = deque(sorted(actions, key=attrgetter("days_ago"), reverse=True))
@@ -83,6 +85,23 @@ def _list_actions(registry: RegistryDesk, team: Team, seed: int) -> Iterator[Sch
     yield from _list_corrections(registry, team, seed)
     for days_ago in range(360, 0, -_DAYS_BETWEEN_SWEEPS):
         yield ScheduledAction(days_ago, registry.expire)
+
+
+def list_posts(lab: Installation, caller: Caller) -> Iterator[ScheduledAction]:
+    """Yield the posts of the registry's blog: two that stay public, one that is archived, and a draft."""
+
+    def write(name: str, tx: Transaction, *, publish: bool = True) -> None:
+        with as_file(files("attestlab.demos").joinpath("posts")) as folder:
+            import_post(lab.blog, folder / name, publish=publish, caller=caller, tx=tx)
+
+    def archive(slug: str, tx: Transaction) -> None:
+        lab.blog.archive(lab.blog.find(slug, tx=tx).id, caller=caller, tx=tx)
+
+    yield ScheduledAction(301.4, partial(write, "badges-as-svg.md"))
+    yield ScheduledAction(203.6, partial(write, "why-a-log.md"))
+    yield ScheduledAction(92.1, partial(archive, "badges-as-svg"))
+    yield ScheduledAction(51.7, partial(write, "when-a-key-leaves.md"))
+    yield ScheduledAction(4.5, partial(write, "year-in-numbers.md", publish=False))
 
 
 def _list_key_actions(registry: RegistryDesk, team: Team) -> Iterator[ScheduledAction]:
