@@ -56,7 +56,7 @@ _render_update = RowRenderer(BlogPostUpdateOut, BlogPostRecord)
     scope=EDITORS,
     status=201,
     body_limit=_BODY_LIMIT_BYTES,
-    headers=("Location",),
+    headers=("Location", "ETag"),
     raises=(Conflict,),
 )
 def create_blog_post(request: Request, body: BlogPostIn, tx: Transaction, caller: Caller, blog: Blog) -> BlogPostOut:
@@ -112,7 +112,7 @@ def update_blog_post(
 
 
 @routes.delete("/v1/platform/blog/posts/{id}", scope=EDITORS, status=204, raises=(Conflict,))
-def delete_blog_post(id: UUID, tx: Transaction, caller: Caller, blog: Blog) -> None:
+def remove_blog_post(id: UUID, tx: Transaction, caller: Caller, blog: Blog) -> None:
     """Delete a draft; a post that was public is a 409.
 
     Archive a public post instead: its address stays its own.
@@ -120,7 +120,7 @@ def delete_blog_post(id: UUID, tx: Transaction, caller: Caller, blog: Blog) -> N
     blog.delete(id, caller=caller, tx=tx)
 
 
-@routes.post("/v1/platform/blog/posts/{id}/publish", scope=EDITORS, raises=(Conflict,))
+@routes.post("/v1/platform/blog/posts/{id}/publish", scope=EDITORS, headers=("ETag",), raises=(Conflict,))
 def publish_blog_post(request: Request, id: UUID, tx: Transaction, caller: Caller, blog: Blog) -> BlogPostOut:
     """Publish a draft, or an archived post again.
 
@@ -129,7 +129,7 @@ def publish_blog_post(request: Request, id: UUID, tx: Transaction, caller: Calle
     return _show(blog.publish(id, caller=caller, tx=tx), request, blog)
 
 
-@routes.post("/v1/platform/blog/posts/{id}/archive", scope=EDITORS, raises=(Conflict,))
+@routes.post("/v1/platform/blog/posts/{id}/archive", scope=EDITORS, headers=("ETag",), raises=(Conflict,))
 def archive_blog_post(request: Request, id: UUID, tx: Transaction, caller: Caller, blog: Blog) -> BlogPostOut:
     """Take a published post off the pages, the lists and the feed.
 
@@ -156,7 +156,10 @@ def upload_blog_medium(
 async def list_published_blog_posts(
     query: PublicPostsQuery, blog: Blog, executor: Executor
 ) -> Page[BlogPostSummaryOut]:
-    """List published posts, newest publication first, without their texts."""
+    """List published posts, newest publication first.
+
+    They come without their texts; drafts and archived posts are left out.
+    """
     after = None if query.cursor is None else read_place(query.cursor)
     found = await executor.run_in_thread(lambda: blog.page_published(query, after=after, limit=query.limit + 1))
     shown, cursor = split_page(found, limit=query.limit, kind=PUBLIC_LIST, position=write_place)

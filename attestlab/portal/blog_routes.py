@@ -73,7 +73,10 @@ async def get_blog_feed(blog: Blog, executor: Executor) -> RawResponse:
     raises=(NotFound, Gone),
 )
 def get_blog_post_page(slug: str, blog: Blog) -> RawResponse:
-    """Get the page of a post. A slug that it had before leads to it with 301; an archived post is gone (410)."""
+    """Get the page of a published post.
+
+    A slug that it had before leads to it with 301. An archived post is gone (410), and a draft is unknown.
+    """
     from attestlab.portal import blog_page
 
     row = blog.find(slug)

@@ -19,6 +19,7 @@ import attestlab
 from attestlab.client import collections, handles
 from attestlab.client.asynchronous.twins import unwrap_twins
 from attestlab.client.collections.bulk_signals import BulkTotals
+from attestlab.client.collections.row_blocks import ArrowBlock, CsvBlock, PandasBlock, RowBlock
 from attestlab.client.lab import Lab
 from attestlab.core.errors import PermissionDenied
 from attestlab.orgs.rules import Plan
@@ -33,6 +34,7 @@ LEARNT = "GET /v1/risk/ato/backfill"  # how often it is asked depends on how lon
 HOME = {"subject_id": "u-1", "outcome": "success", "ip": "192.0.2.7"}
 KNOWN = "Known countries lists"  # a policy
 FEW, MANY = 1, 3  # items; some lists have no more
+INTERNAL = {BulkTotals, RowBlock, CsvBlock, PandasBlock, ArrowBlock}
 LISTS = ("Iterable", "Sequence[", "BulkRows", "Contexts")
 
 Use = Callable[[Any, int], object]
@@ -154,7 +156,7 @@ def find_lists() -> set[str]:
     verbs = [
         (name, [each.name for each in inspect.signature(verb).parameters.values() if _is_list(each)])
         for kind in {*kinds, Lab}
-        if kind.__module__.startswith("attestlab.client.") and kind is not BulkTotals
+        if kind.__module__.startswith("attestlab.client.") and kind not in INTERNAL
         for name, verb in inspect.getmembers(kind, inspect.isfunction)
         if not name.startswith("_")
     ]

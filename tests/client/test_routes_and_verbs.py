@@ -16,11 +16,18 @@ PAGE = "a page for browsers, or a file of one"
 OPEN_FORMAT = "a format of other software, which fetches it itself"
 CONSUMERS = "people administrate access in the dashboards or by the command"
 NOT_ASKED = "no analyst has asked for it; `httpx` calls it"
+BLOG = "editors use HTTP, or the command `attestlab blog import`"
 WITHOUT_VERB = {
     **dict.fromkeys(("GET /", "GET /a/{id}", "GET /a/{id}/badge.svg", "GET /assets/{name}", "GET /docs"), PAGE),
     **dict.fromkeys(("GET /favicon.ico", "GET /find", "GET /robots.txt", "GET /.well-known/security.txt"), PAGE),
     **dict.fromkeys(("POST /find", "GET /a/{id}/open-badge"), PAGE),
     **dict.fromkeys(("GET /invitations/accept", "POST /invitations/accept", "GET /a/{id}/bundle.json"), PAGE),
+    **dict.fromkeys(("GET /blog", "GET /blog/{slug}", "GET /blog/media/{sha256}"), PAGE),
+    **dict.fromkeys(("GET /blog/feed.xml", "GET /v1/blog/posts", "GET /v1/blog/posts/{slug}"), OPEN_FORMAT),
+    **dict.fromkeys(("GET /v1/platform/blog/posts", "POST /v1/platform/blog/posts"), BLOG),
+    **dict.fromkeys((f"{method} /v1/platform/blog/posts/{{id}}" for method in ("GET", "PUT", "DELETE")), BLOG),
+    **dict.fromkeys((f"POST /v1/platform/blog/posts/{{id}}/{verb}" for verb in ("publish", "archive")), BLOG),
+    "POST /v1/platform/blog/media": BLOG,
     **dict.fromkeys(("GET /.well-known/jwks.json", "GET /.well-known/jwt-vc-issuer"), OPEN_FORMAT),
     **dict.fromkeys(("GET /.well-known/jwt-vc-issuer/v1/issuers/{id}", "GET /log/checkpoint"), OPEN_FORMAT),
     **dict.fromkeys(("GET /log/checkpoint.witnessed", "GET /log/tile/{path...}"), OPEN_FORMAT),

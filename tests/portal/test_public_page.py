@@ -482,7 +482,7 @@ def test_every_link_leads_somewhere(anyone: httpx.Client, lab: Installation, cal
     statuses = {link: anyone.get(urljoin(f"/a/{attestation_id}", link)).status_code for link in links}
 
     assert set(statuses.values()) == {200}
-    assert len(statuses) == 14
+    assert len(statuses) == 15
 
 
 def test_an_uploaded_logo_is_shown(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:

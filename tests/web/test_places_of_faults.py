@@ -39,6 +39,8 @@ UNKNOWN = {"attr": "x", "op": "eq", "value": 1}
 THRESHOLD = {"rule_id": "x", "attribute": "signal.score"}
 HOOK = {"name": "n", "url": "https://hooks.example.com/", "event_filters": ["key.*"]}
 
+POST = {"title": "Why a log?", "category": "engineering", "content": "Because."}
+
 
 class Fault(NamedTuple):
     """What only one operation refuses, and the place that the error names."""
@@ -113,6 +115,10 @@ FAULTS = [
     Fault("evaluate_policies", {"action": "MINT", "target_type": "ISSUER", "context": {}}, "/target_id"),
     Fault("evaluate_policies", {"target_type": "ISSUER", "context": {}}, ""),
     Fault("create_verification_profile", {"name": TWO_LINES}, "/name"),
+    Fault("create_blog_post", {**POST, "cover_image_url": "http://a.example"}, "/cover_image_url"),
+    Fault("create_blog_post", {**POST, "title": TWO_LINES}, "/title"),
+    Fault("update_blog_post", {"cover_image_url": "http://a.example"}, "/cover_image_url", {"id": "post"}),
+    Fault("upload_blog_medium", {"content_b64url": "A"}, "/content_b64url"),
     Fault("create_webhook_endpoint", {**HOOK, "url": "http://a.example"}, "/url"),
     Fault("create_webhook_endpoint", {**HOOK, "event_filters": ["x"]}, "/event_filters/0"),
     Fault("update_webhook_endpoint", {"name": TWO_LINES}, "/name", {"id": "endpoint"}),
@@ -170,13 +176,16 @@ def make_world(tour: TourRecorder, access: AccessScenario) -> World:
     endpoint = key.post("/v1/webhooks/endpoints", json=HOOK).json()
     profile = key.post("/v1/verification-profiles", json={"name": "Border"}).json()
     ids = {"issuer": issuer["id"], "kid": issuer["keys"][0]["kid"], "policy": policy["id"], "endpoint": endpoint["id"]}
-    return World(tour, issuer, {**ids, "profile": profile["id"]})
+    post = access.account.editor.post("/v1/platform/blog/posts", json=POST).json()
+    return World(tour, issuer, {**ids, "profile": profile["id"], "post": post["id"]})
 
 
 def find_client(world: World, operation: str) -> httpx.Client:
     account = world.tour.access.account
     if operation == "create_consumer_key":
         return account.consumer
+    if "_blog_" in operation:
+        return account.editor
     security = world.tour.operations[operation][2]["security"]
     return account.signed_in if security and "apiKey" not in security[0] else account.with_key
 

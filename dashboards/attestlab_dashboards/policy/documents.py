@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 PolicyJson = Mapping[str, Any]  # a document that the service has accepted
 _HEADER: Final = re.compile(r"\s*\[\[?\s*([A-Za-z_.]+)\s*\]?\]")
 _AT_LINE: Final = re.compile(r"\(at line (\d+), column \d+\)")
-_NEAREST: Final = re.compile(r"did you mean ([^?]{1,200})\?")
+_NEAREST: Final = re.compile(r"[Dd]id you mean `?([^?`]{1,200})`?\?")
 _WRONG: Final = re.compile(r"'([^']{1,200})'")
 _MAX_LISTED: Final = 6  # values of a list in words
 WORDS: Final = {"eq": "=", "ne": "≠", "in": "in", "not_in": "not in", "lt": "<", "lte": "≤", "gt": ">", "gte": "≥"}
@@ -20,11 +20,12 @@ _SETTINGS: Final = ("name", "category", "target_type", "target_id", "mode", "def
 
 
 class DraftProblem(NamedTuple):
-    """An error in a draft: its line from 1, what is wrong, and the nearest name, or ""."""
+    """An error in a draft: its line from 1, what is wrong there, the nearest name, or "", and the wrong one, or ""."""
 
     line: int
     message: str
     nearest: str
+    wrong: str
 
 
 class RuleThreshold(NamedTuple):
@@ -58,19 +59,20 @@ def locate(text: str, field: str, message: str) -> DraftProblem:
     """Find the line of an error, which the service names by a JSON pointer, or by a line if the text is no TOML."""
     nearest = _NEAREST.search(message)
     found = nearest[1].strip() if nearest else ""
+    quoted = _WRONG.search(message)
+    wrong = quoted[1] if quoted else field.rpartition("/")[2]  # the place of an unknown member is its name
     at = _AT_LINE.search(message)
     if field == "/toml" or at:
-        return DraftProblem(int(at[1]) if at else max(1, text.rstrip().count("\n") + 1), message, found)
-    return DraftProblem(_find_line(text, field.split("/")[1:]), message, found)
+        return DraftProblem(int(at[1]) if at else max(1, text.rstrip().count("\n") + 1), message, found, wrong)
+    return DraftProblem(_find_line(text, field.split("/")[1:]), message, found, wrong)
 
 
 def correct(text: str, problem: DraftProblem) -> str | None:
-    """Write the nearest name into the line of an error; None if the message does not quote what is wrong there."""
+    """Write the nearest name into the line of an error; None if what is wrong does not stand there."""
     lines = text.split("\n")
-    wrong = _WRONG.search(problem.message)
-    if not problem.nearest or wrong is None or wrong[1] not in lines[problem.line - 1]:
+    if not problem.nearest or not problem.wrong or problem.wrong not in lines[problem.line - 1]:
         return None
-    lines[problem.line - 1] = lines[problem.line - 1].replace(wrong[1], problem.nearest, 1)
+    lines[problem.line - 1] = lines[problem.line - 1].replace(problem.wrong, problem.nearest, 1)
     return "\n".join(lines)
 
 

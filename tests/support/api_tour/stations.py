@@ -354,7 +354,7 @@ def visit_blog(tour: TourRecorder) -> None:
         tour.call("archive_blog_post", editor, **place)
         with make_client(tour.access.url) as reader:
             tour.fail(410, "get_blog_post_page", reader, slug="why-we-keep-a-log")
-        tour.call("delete_blog_post", editor, id=write_post(editor, "Never published")["id"])
+        tour.call("remove_blog_post", editor, id=write_post(editor, "Never published")["id"])
 
 
 def _read_blog(tour: TourRecorder, picture: str) -> None:
