@@ -19,8 +19,6 @@ MEDIA_PATH: Final = "/blog/media/"
 SLUG_FORM: Final = describe_form(
     f"^[a-z0-9-]{{1,{MAX_SLUG_LENGTH}}}$", f"Send 1 to {MAX_SLUG_LENGTH} characters a-z, 0-9 and hyphens."
 )
-_ENTITY_TAG: Final = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
-_ENTITY_TAGS: Final = re.compile(rf"\s*{_ENTITY_TAG}(?:\s*,\s*{_ENTITY_TAG})*\s*")
 _MEDIUM: Final = re.compile(rf"{MEDIA_PATH}([0-9a-f]{{64}})")
 
 
@@ -89,21 +87,6 @@ def require_draft(status: PostStatus) -> None:
     if status is not PostStatus.DRAFT:
         message = f"Only a draft can be deleted; this post is {status.value}. Archive it instead."
         raise Conflict(message, details={"status": status.value})
-
-
-def parse_entity_tags(if_match: str) -> list[str]:
-    """Parse the entity tags of an If-Match header (RFC 9110, section 13.1.1).
-
-    Raises:
-        ValidationFailed: it is not a list of entity tags.
-
-    >>> parse_entity_tags('"a", W/"b"')
-    ['"a"', 'W/"b"']
-    """
-    if _ENTITY_TAGS.fullmatch(if_match) is None:
-        message = f'If-Match is * or a list of entity tags, such as "a1b2"; {quote(if_match[:80])} is neither.'
-        raise ValidationFailed(message)
-    return re.findall(_ENTITY_TAG, if_match)
 
 
 def validate_content(content: str) -> str:

@@ -24,6 +24,7 @@ from attestlab.core.records.row_digest import row_sha256
 from attestlab.orgs import store as org_store
 from attestlab.orgs.rules import Caller, validate_display_name
 from attestlab.orgs.tables import UserRecord
+from attestlab.web.etags import is_unchanged
 
 MAX_MEDIUM_BYTES = 512 * 1024
 
@@ -247,15 +248,8 @@ def version_of(row: BlogPostRecord) -> str:
 
 
 def _require_match(row: BlogPostRecord, if_match: str | None) -> None:
-    """Require that a client changes the post that it has read (RFC 9110, section 13.1.1).
-
-    The tag of a compressed answer ends in the name of its coding. A weak tag never matches.
-    """
-    if if_match is None or if_match.strip() == "*":
-        return
-    tags = rules.parse_entity_tags(if_match)
-    version = version_of(row).rstrip('"')
-    if not any(tag == f'{version}"' or tag.startswith(f"{version}-") for tag in tags):
+    """Require that a client changes the post that it has read."""
+    if not is_unchanged(version_of(row), if_match):
         message = "The post was changed since you read it. Read it again, and send its new ETag in If-Match."
         raise Conflict(message, details={"reason": "stale"})
 

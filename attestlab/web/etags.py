@@ -1,15 +1,18 @@
-"""Strong entity tags computed from a response's bytes, and If-None-Match (RFC 9110 sections 8.8.3 and 13.1.2)."""
+"""Strong entity tags of responses, If-Match and If-None-Match (RFC 9110 sections 8.8.3, 13.1.1 and 13.1.2)."""
 
 from __future__ import annotations
 
 import re
 from hashlib import sha256
 
-from attestlab.core.encoding import b64url_encode
+from attestlab.core.encoding import b64url_encode, quote
+from attestlab.core.errors import ValidationFailed
 from attestlab.web.response import Response
 
 _TAG_BYTES = 18  # of the digest; 24 characters
 _OPAQUE_TAG = re.compile(r'"[\x21\x23-\x7e\x80-\xff]*"')
+_ENTITY_TAG = rf"(?:W/)?{_OPAQUE_TAG.pattern}"
+_ENTITY_TAGS = re.compile(rf"[ \t]*{_ENTITY_TAG}(?:[ \t]*,[ \t]*{_ENTITY_TAG})*[ \t]*")
 _OF_BODY = ("Content-Type", "Content-Length")
 
 
@@ -36,3 +39,23 @@ def apply_if_none_match(answer: Response, if_none_match: str | None, *, suffix: 
 def _matches(if_none_match: str, tag: str) -> bool:
     # If-None-Match uses weak comparison: a `W/` before a tag is ignored.
     return if_none_match.strip() == "*" or tag in _OPAQUE_TAG.findall(if_none_match)
+
+
+def is_unchanged(tag: str, if_match: str | None) -> bool:
+    """Whether the resource with this tag is the one that a client read, by the If-Match that it sent.
+
+    The client may have read it in a coding, whose name then ends its tag. A weak tag never matches.
+
+    Raises:
+        ValidationFailed: the header is neither `*` nor a list of entity tags.
+
+    >>> is_unchanged('"a1"', '"b2", "a1-gzip"'), is_unchanged('"a1"', 'W/"a1"'), is_unchanged('"a1"', "*")
+    (True, False, True)
+    """
+    if if_match is None or if_match.strip() == "*":
+        return True
+    if _ENTITY_TAGS.fullmatch(if_match) is None:
+        message = f'If-Match is * or a list of entity tags, such as "a1b2"; {quote(if_match[:80])} is neither.'
+        raise ValidationFailed(message)
+    coded = f"{tag[:-1]}-"
+    return any(sent == tag or sent.startswith(coded) for sent in re.findall(_ENTITY_TAG, if_match))
