@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -11,42 +10,20 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from PIL import Image
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import b64url_encode
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan, Scope
-from support.blog import POSTS, PUBLIC, publish_post, serve_blog, write_post
+from support.blog import MEDIA, POSTS, PUBLIC, draw_png, publish_post, write_post
 from support.in_process_server import make_client
 from support.orgs import TenantClients
-
-MEDIA = "/v1/platform/blog/media"
-
-
-@pytest.fixture
-def clients(lab: Installation) -> Iterator[TenantClients]:
-    with serve_blog(lab) as clients:
-        yield clients
-
-
-@pytest.fixture
-def editor(clients: TenantClients) -> Iterator[httpx.Client]:
-    _, client = clients.person("content_admin", email="editor@people.example")
-    with client:
-        yield client
 
 
 @pytest.fixture
 def anyone(clients: TenantClients) -> Iterator[httpx.Client]:
     with clients.anonymous() as client:
         yield client
-
-
-def png(side: int = 2, colour: str = "teal") -> bytes:
-    drawn = io.BytesIO()
-    Image.new("RGB", (side, side), colour).save(drawn, "PNG")
-    return drawn.getvalue()
 
 
 def upload(editor: httpx.Client, content: bytes) -> httpx.Response:
@@ -98,7 +75,7 @@ def test_only_editors_of_the_platform_write(clients: TenantClients, editor: http
                 client.get(POSTS).status_code,
                 client.put(f"{POSTS}/{draft['id']}", json={"excerpt": name}).status_code,
                 client.post(f"{POSTS}/{draft['id']}/archive").status_code,
-                upload(client, png()).status_code,
+                upload(client, draw_png()).status_code,
             ]
             for name, client in {
                 "root": root,
@@ -290,7 +267,7 @@ def test_an_odd_cover_is_refused(editor: httpx.Client, address: object) -> None:
 
 @pytest.mark.parametrize("slug", ["media", "feed", "feed-xml", "posts", "-"])
 def test_a_slug_like_a_route_shadows_none(editor: httpx.Client, anyone: httpx.Client, slug: str) -> None:
-    picture = upload(editor, png()).json()["url"]
+    picture = upload(editor, draw_png()).json()["url"]
     publish_post(editor, "A title", slug=slug)
 
     assert "A title" in anyone.get(f"/blog/{slug}").text
@@ -334,12 +311,12 @@ def test_a_wrong_query_is_refused(editor: httpx.Client, query: str) -> None:
 
 
 def test_a_picture_is_stored_once_and_served_by_its_hash(editor: httpx.Client, anyone: httpx.Client) -> None:
-    first, second = upload(editor, png()), upload(editor, png())
+    first, second = upload(editor, draw_png()), upload(editor, draw_png())
     address = first.json()["url"]
     shown = anyone.get(address)
 
     assert (first.status_code, second.json()) == (201, first.json())
-    assert (shown.content, shown.headers["Content-Type"]) == (png(), "image/png")
+    assert (shown.content, shown.headers["Content-Type"]) == (draw_png(), "image/png")
     assert "immutable" in shown.headers["Cache-Control"]
     assert "sandbox" in shown.headers["Content-Security-Policy"]
     assert write_post(editor, cover_image_url=address)["cover_image_url"] == address
@@ -351,7 +328,7 @@ def test_a_picture_is_stored_once_and_served_by_its_hash(editor: httpx.Client, a
 )
 def test_other_pictures_are_refused(editor: httpx.Client, content: bytes, status: int) -> None:
     assert upload(editor, content).status_code == status
-    assert upload(editor, png() + bytes(512 * 1024)).status_code == 413
+    assert upload(editor, draw_png() + bytes(512 * 1024)).status_code == 413
 
 
 def test_an_unknown_post_is_unknown(editor: httpx.Client) -> None:

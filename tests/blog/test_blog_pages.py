@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 
 import httpx
 import pytest
-from blog.test_blog_over_http import MEDIA, png
 from playwright.sync_api import Browser
 
 from attestlab.core.clock import FixedClock
@@ -17,7 +16,7 @@ from attestlab.core.encoding import b64url_encode
 from attestlab.core.execution.long_work import TakesLong, forbid_long_work
 from attestlab.installation import Installation
 from attestlab.portal.blog_page import post_page
-from support.blog import POSTS, publish_post, serve_blog, write_post
+from support.blog import MEDIA, POSTS, draw_png, publish_post, write_post
 from support.browser import list_violations, needs_chromium, open_browser, open_profile
 from support.dashboards.hostile import PAYLOADS, TRACES
 from support.orgs import TenantClients
@@ -25,19 +24,6 @@ from support.portal import ParsedPage
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 RIGHTMOST = "Math.max(...Array.from(document.querySelectorAll('body *'), (part) => part.getBoundingClientRect().right))"
-
-
-@pytest.fixture
-def clients(lab: Installation) -> Iterator[TenantClients]:
-    with serve_blog(lab) as clients:
-        yield clients
-
-
-@pytest.fixture
-def editor(clients: TenantClients) -> Iterator[httpx.Client]:
-    _, client = clients.person("content_admin", email="editor@people.example")
-    with client:
-        yield client
 
 
 @pytest.fixture
@@ -143,7 +129,7 @@ def browser() -> Iterator[Browser]:
 def test_nothing_in_a_post_runs_or_is_loaded_from_elsewhere(
     browser: Browser, editor: httpx.Client, clients: TenantClients
 ) -> None:
-    own = editor.post(MEDIA, json={"content_b64url": b64url_encode(png(64))}).json()["url"]
+    own = editor.post(MEDIA, json={"content_b64url": b64url_encode(draw_png(64))}).json()["url"]
     words = "\n\n".join(
         [*PAYLOADS, f"![ours]({own})", "![theirs](https://evil.example/p.png)", "W" * 200, "`" + "w" * 300 + "`"]
     )

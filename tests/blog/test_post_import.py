@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from pathlib import Path
 
 import pytest
-from PIL import Image
 from typer.testing import CliRunner, Result
 
 from attestlab.blog.post_import import ImportedPost, import_post
@@ -16,6 +14,7 @@ from attestlab.blog.shapes import BlogPostPatch
 from attestlab.cli.commands import app
 from attestlab.core.errors import ValidationFailed
 from attestlab.installation import Installation
+from support.blog import draw_png
 
 HEADER = "---\ntitle: Why a log?\ncategory: engineering\n---\n"
 
@@ -24,12 +23,6 @@ def write(folder: Path, text: str) -> Path:
     file = folder / "post.md"
     file.write_text(text, encoding="utf-8")
     return file
-
-
-def png(colour: str) -> bytes:
-    drawn = io.BytesIO()
-    Image.new("RGB", (2, 2), colour).save(drawn, "PNG")
-    return drawn.getvalue()
 
 
 def imported(lab: Installation, file: Path, *, publish: bool = False) -> ImportedPost:
@@ -66,7 +59,7 @@ def test_the_second_import_updates_the_post_that_has_or_had_the_slug(lab: Instal
 def test_pictures_of_the_folder_are_uploaded(lab: Installation, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for name, colour in {"cover.png": "red", "a b.png": "green", "in/c.png": "blue"}.items():
-        (tmp_path / name).write_bytes(png(colour))
+        (tmp_path / name).write_bytes(draw_png(colour=colour))
     text = "![one](<a b.png>) ![two][c] ![far](https://a.example/p.png)\n\n[c]: in/c.png\n"
     post = imported(lab, write(tmp_path, HEADER.replace("---\n", "---\ncover: cover.png\n", 1) + text))
 
@@ -74,7 +67,7 @@ def test_pictures_of_the_folder_are_uploaded(lab: Installation, tmp_path: Path) 
     assert post.pictures == 3
     named = re.findall("/blog/media/([0-9a-f]{64})", f"{row.cover_image_url} {row.content}")
     stored = [lab.blog.get_medium(sha256).content for sha256 in named]
-    assert stored == [png("red"), png("green"), png("blue")]
+    assert stored == [draw_png(colour="red"), draw_png(colour="green"), draw_png(colour="blue")]
     assert "https://a.example/p.png" in row.content
 
 
@@ -105,7 +98,7 @@ def test_a_file_that_is_no_post_names_the_line_and_stores_nothing(
     lab: Installation, tmp_path: Path, text: str, message: str
 ) -> None:
     (tmp_path / "folder").mkdir()
-    (tmp_path / "outside.png").write_bytes(png("red"))
+    (tmp_path / "outside.png").write_bytes(draw_png(colour="red"))
     with pytest.raises(ValidationFailed) as refused:
         imported(lab, write(tmp_path / "folder", text))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import httpx
+from PIL import Image
 from sqlalchemy import select
 
 from attestlab.installation import Installation
@@ -18,6 +20,7 @@ from support.orgs import TenantClients
 
 POSTS = "/v1/platform/blog/posts"
 PUBLIC = "/v1/blog/posts"
+MEDIA = "/v1/platform/blog/media"
 
 
 @contextmanager
@@ -46,3 +49,10 @@ def publish_post(editor: httpx.Client, title: str = "Why a log?", **fields: Any)
     assert answer.status_code == 200, answer.text
     published: dict[str, Any] = answer.json()
     return published
+
+
+def draw_png(side: int = 2, colour: str = "teal") -> bytes:
+    """Draw a square, as the bytes of a PNG."""
+    drawn = io.BytesIO()
+    Image.new("RGB", (side, side), colour).save(drawn, "PNG")
+    return drawn.getvalue()
