@@ -160,7 +160,7 @@ def foresee_reads(tx: Transaction, group: list[PendingWrite]) -> None:
 def run_jobs(tx: Transaction, group: list[PendingWrite]) -> None:
     """Run the jobs of a group in order; each stores its result or its `AttestLabError`.
 
-    object other error may have ended the transaction itself: PostgreSQL aborts a transaction on an error,
+    Another error may have ended the transaction itself: PostgreSQL aborts a transaction on an error,
     and SQLite rolls it back when the disk fails. So such an error fails the group, whose jobs are then
     retried one by one.
     """
