@@ -81,10 +81,10 @@ def _end_what_is_left() -> tuple[tuple[str, ...], float]:
             return tuple(killed), cpu_s
         if pid:
             cpu_s += usage.ru_utime + usage.ru_stime
-        elif time.monotonic() < deadline:
-            time.sleep(0.05)
-        else:
-            killed += [_kill(child) for child in _read_children()]
+            continue
+        if time.monotonic() >= deadline:
+            killed += filter(None, map(_kill, _read_children()))  # one that has ended has no command
+        time.sleep(0.05)
 
 
 def _read_children() -> list[int]:

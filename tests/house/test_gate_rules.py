@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -279,3 +280,21 @@ def test_the_plan_of_each_command_fits_its_limit() -> None:
     shards = tiers.cut_into_shards(costs, representatives)
     assert max(shard.seconds for shard in shards) + OVERHEAD_S < SHARD_MIN * CPU_S_PER_MINUTE
     assert sum(shard.seconds for shard in shards) + test_s < ALL_MIN * CPU_S_PER_MINUTE
+
+
+LEAVES_TWO = """\
+import subprocess
+from gate import running
+
+running.LEFT_BEHIND_S = 0.1
+left = [subprocess.Popen(["sleep", "600"]) for _ in range(2)]
+print(*running._end_what_is_left()[0], sep=",")
+"""
+
+
+def test_each_process_that_is_left_behind_is_named_once() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
+    ran = subprocess.run(
+        [sys.executable, "-c", LEAVES_TWO], env=environment, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "sleep 600,sleep 600\n"
