@@ -8,9 +8,11 @@ from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, select
 
-from attestlab.core.db.tables import fetch_all, fetch_one, short_repr, table_of
+from attestlab.core.db.tables import Execute, fetch_all, fetch_one, short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.identity.tables import (
+    MailedToken,
+    MailedTokenRecord,
     RefreshToken,
     RefreshTokenRecord,
     Session,
@@ -24,6 +26,7 @@ from attestlab.orgs.tables import UserRecord
 token_keys = table_of(TokenKey)
 sessions = table_of(Session)
 refresh_tokens = table_of(RefreshToken)
+mailed_tokens = table_of(MailedToken)
 
 _PERSON = (
     users.c.id,
@@ -124,6 +127,12 @@ def find_refresh_token(tx: Transaction, secret_sha256: bytes) -> RefreshTokenRec
     """Return the refresh token whose secret has this SHA-256, for an update."""
     matching = select(*refresh_tokens.c).where(refresh_tokens.c.secret_sha256 == secret_sha256)
     return fetch_one(tx.exec(matching), RefreshTokenRecord)
+
+
+def find_mailed_token(execute: Execute, token_sha256: bytes) -> MailedTokenRecord | None:
+    """Return the token of a mailed link that has this SHA-256, also one that was used or has expired."""
+    matching = select(*mailed_tokens.c).where(mailed_tokens.c.token_sha256 == token_sha256)
+    return fetch_one(execute(matching), MailedTokenRecord)
 
 
 def list_signing_keys(connection: Connection) -> list[TokenKeyRecord]:

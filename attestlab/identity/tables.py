@@ -1,4 +1,4 @@
-"""Tables of token keys, sessions and refresh tokens."""
+"""Tables of token keys, sessions, refresh tokens, and the one-use tokens in mailed links."""
 
 from datetime import datetime
 from typing import Annotated, NamedTuple
@@ -54,3 +54,24 @@ class RefreshTokenRecord(NamedTuple):
 
 
 RefreshToken = model_of(RefreshTokenRecord, "refresh_tokens")
+
+
+@short_repr
+class MailedTokenRecord(NamedTuple):
+    """A one-use token in a mailed link, which proves that its bearer reads an address.
+
+    Only its SHA-256 is stored. It serves one purpose, for one `subject`: what the purpose names by an id or a keyed
+    hash. `claimed` is how many attestations its use delivered.
+    """
+
+    id: Annotated[UUID, Field(primary_key=True)]
+    token_sha256: Annotated[bytes, Field(unique=True, repr=False)]
+    purpose: Annotated[str, Field(max_length=16)]
+    subject: Annotated[str, Field(max_length=64)]
+    created_at: datetime
+    expires_at: datetime
+    used_at: datetime | None = None
+    claimed: int | None = None
+
+
+MailedToken = model_of(MailedTokenRecord, "mailed_tokens")

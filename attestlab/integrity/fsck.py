@@ -24,6 +24,7 @@ from attestlab.attestations.metering import integrity as metering_integrity
 from attestlab.attestations.store import SignedAttestation
 from attestlab.attestations.verification.facts import build_statement
 from attestlab.blog import store as blog_store
+from attestlab.consumer.accounts import store as account_store
 from attestlab.core.crypto import jws, sealing, signing
 from attestlab.core.crypto.canonical_json import sha256_b64url
 from attestlab.core.crypto.rsa_moduli import require_unfactorable
@@ -229,6 +230,10 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] =
     (identity_store.token_keys, "token_key", lambda row: str(row["kid"])),
     (identity_store.sessions, "session", lambda row: str(row["id"])),
     (identity_store.refresh_tokens, "refresh_token", lambda row: str(row["id"])),
+    (identity_store.mailed_tokens, "mailed_token", lambda row: str(row["id"])),
+    (account_store.profiles, "consumer_profile", lambda row: str(row["user_id"])),
+    (account_store.addresses, "consumer_address", lambda row: str(row["id"])),
+    (account_store.signups, "consumer_signup", lambda row: str(row["id"])),
     (mail_store.mails, "mail", lambda row: str(row["id"])),
     (issuer_store.issuers, "issuer", lambda row: str(row["id"])),
     (issuer_store.logos, "issuer_logo", lambda row: str(row["issuer_id"])),

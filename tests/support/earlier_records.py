@@ -26,3 +26,9 @@ def undo_revision_28(connection: Connection) -> None:
     """Drop the tables of the blog."""
     for table in ("blog_slugs", "blog_posts", "blog_media"):
         connection.exec_driver_sql(f"DROP TABLE {table}")
+
+
+def undo_revision_29(connection: Connection) -> None:
+    """Drop the tables of consumers' accounts, and the tokens in mailed links."""
+    for table in ("consumer_profiles", "consumer_addresses", "consumer_signups", "mailed_tokens"):
+        connection.exec_driver_sql(f"DROP TABLE {table}")

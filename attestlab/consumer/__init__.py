@@ -1,0 +1,1 @@
+"""Consumers: people with an account of their own, outside of every team."""
