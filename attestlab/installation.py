@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,11 +22,11 @@ from attestlab.attestations.service import Attestations
 from attestlab.blog.service import Blog
 from attestlab.core import atomic_files
 from attestlab.core.clock import Clock
-from attestlab.core.crypto import keyring, sealing
+from attestlab.core.crypto import keyring
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.db import occupancy, sqlite
 from attestlab.core.db.occupancy import Occupancy
-from attestlab.core.db.storage import Storage, ping
+from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.db.urls import database_url
 from attestlab.core.errors import Conflict, NoInstallation
@@ -314,38 +314,6 @@ class Installation:
     def forget_counts(self) -> None:
         """Delete expired rate counters, which are not part of the records or their transactions."""
         self.counters.delete_expired(now=self.clock.now())
-
-    def readiness(self) -> dict[str, Callable[[], None]]:
-        """Return the readiness checks by name; each raises an error if its part does not work."""
-        return {
-            "records": self._check_records,
-            "log": self._check_log,
-            "head_guard": self._check_head_guard,
-            "keyring": self._check_keyring,
-            "time": self._check_time,
-        }
-
-    def _check_records(self) -> None:
-        with self.storage.read() as connection:
-            ping(connection)
-
-    def _check_log(self) -> None:
-        with self.storage.read() as connection:
-            self.log.check_guard(connection)
-
-    def _check_head_guard(self) -> None:
-        self.guard.ensure_durable()
-        with self.storage.read() as connection:
-            if self.guard.read() is None:
-                self.log.check_guard(connection)
-
-    def _check_keyring(self) -> None:
-        with self.storage.read() as connection:
-            sealing.require_same(connection, self.keyring)
-
-    def _check_time(self) -> None:
-        with self.storage.read() as connection:
-            self.log.time.require_credible(connection)
 
     def keep_in_touch(self) -> None:
         """Restore what an outage of PostgreSQL loses: the shared lock and the measurement of the clock."""

@@ -50,6 +50,7 @@ from attestlab.risk.enforcement import routes as enforcement_routes
 from attestlab.risk.normalization import routes as normalization_routes
 from attestlab.risk.signals import routes as signal_routes
 from attestlab.risk.velocity import record_blocked_address
+from attestlab.server import readiness
 from attestlab.server.api_reference import load_vocabulary
 from attestlab.server.dashboards import PREFIX, Dashboards, are_installed, refuse
 from attestlab.server.login_learner import LoginLearner
@@ -149,7 +150,11 @@ def build_application(
 
     lab.storage.on_commit_failed = report_failed_commit
     lab.storage.observer = metrics
-    checks = {**lab.readiness(), "writes": write_queue.check_writes, "background": write_queue.background.check}
+    checks = {
+        **readiness.list_checks(lab),
+        "writes": write_queue.check_writes,
+        "background": write_queue.background.check,
+    }
     operations = [*health_routes(checks), *metrics_routes(metrics)]
     routes = [*all_routes(), *operations]
 

@@ -16,6 +16,7 @@ from attestlab.core.crypto.signing import Algorithm
 from attestlab.installation import Installation
 from attestlab.log.timekeeping import MAX_LEAP, TimeUnconfirmed
 from attestlab.orgs.rules import Caller
+from attestlab.server import readiness
 from support import patient_http
 from support.in_process_server import serve_in_thread
 
@@ -103,28 +104,28 @@ def test_after_a_year_without_a_server_a_confirmation_lets_time_continue(
     made = minted(lab, caller, request_of_main)
     clock.advance(timedelta(days=400))
     with pytest.raises(TimeUnconfirmed):
-        lab.readiness()["time"]()
+        readiness.list_checks(lab)["time"]()
 
     with lab.storage.write() as tx:
         lab.log.time.confirm(tx)
 
-    lab.readiness()["time"]()
+    readiness.list_checks(lab)["time"]()
     expire(lab)
     assert stored_status(lab, made) == Status.EXPIRED
     assert checkpoint_time(lab) == clock.now()
     clock.advance(MAX_LEAP + timedelta(days=1))
     with pytest.raises(TimeUnconfirmed):
-        lab.readiness()["time"]()
+        readiness.list_checks(lab)["time"]()
     with lab.storage.write() as tx:
         lab.log.time.confirm(tx)
-    lab.readiness()["time"]()
+    readiness.list_checks(lab)["time"]()
 
 
 def test_a_quiet_log_needs_no_confirmation_while_a_server_runs(lab: Installation, clock: FixedClock) -> None:
     """Each check makes its time the last known one, so that the next check sees a leap of a month and not of eight."""
     for _ in range(8):
         clock.advance(timedelta(days=30))
-        lab.readiness()["time"]()
+        readiness.list_checks(lab)["time"]()
         assert last_known_time(lab) == clock.now()
 
 
