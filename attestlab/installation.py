@@ -7,7 +7,9 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection
@@ -20,6 +22,8 @@ from attestlab.attestations.metering import service as metering
 from attestlab.attestations.packs.service import Packs
 from attestlab.attestations.service import Attestations
 from attestlab.blog.service import Blog
+from attestlab.consumer.accounts.addresses import require_unclaimed
+from attestlab.consumer.accounts.capability import ConsumerAccounts
 from attestlab.core import atomic_files
 from attestlab.core.clock import Clock
 from attestlab.core.crypto import keyring
@@ -38,6 +42,7 @@ from attestlab.delivery.share_links import Links
 from attestlab.exports.service import Exports
 from attestlab.governance import store as governance_store
 from attestlab.governance.service import Governance
+from attestlab.identity.password_resets import PasswordResets
 from attestlab.identity.service import Identity
 from attestlab.issuers.domain_proof import DomainProofs
 from attestlab.issuers.logos import Logos
@@ -113,16 +118,14 @@ class Installation:
         self.mail_sender = Sender.parse(settings.mail_from)
         self.links = Links(self.portal_url, keys)
         self.deliveries = Deliveries(storage=storage, mails=self.mails, links=self.links)
-        # However an account comes to be, it has at once what waited for its address.
-        on_account_opened = self.deliveries.deliver_waiting
-        self.orgs = Orgs(storage=storage, clock=clock, settings=settings, on_account_opened=on_account_opened)
+        self.orgs = Orgs(storage=storage, clock=clock, settings=settings, on_account_opened=self._open_account)
         self.api_keys = self.orgs.api_keys
         self.people = People(
             storage=storage,
             clock=clock,
             mails=self.mails,
             portal_url=self.portal_url,
-            on_account_opened=on_account_opened,
+            on_account_opened=self._open_account,
         )
         self.identity = Identity(
             storage=storage,
@@ -131,6 +134,21 @@ class Installation:
             counters=self.counters,
             settings=settings,
             issuer=lambda: settings.token_issuer or self.log.log_id,
+        )
+        self.password_resets = PasswordResets(
+            storage=storage,
+            clock=clock,
+            counters=self.counters,
+            mails=self.mails,
+            sessions=self.identity.sessions,
+            portal_url=self.portal_url,
+        )
+        self.consumers = ConsumerAccounts(
+            identity=self.identity,
+            orgs=self.orgs,
+            mails=self.mails,
+            portal_url=self.portal_url,
+            on_address_verified=self.deliveries.deliver_waiting,
         )
         self.lake = Lake(storage=storage, folder=settings.data / LAKE, clock=clock)
         self.risk = Risk(
@@ -274,7 +292,7 @@ class Installation:
     @property
     def services(self) -> dict[type, object]:
         """The services of all capabilities by class, for the routes that take them."""
-        services = [*vars(self).values(), *vars(self.risk).values()]
+        services = [*vars(self).values(), *vars(self.risk).values(), *vars(self.consumers).values()]
         return {**{type(service): service for service in services}, Clock: self.clock}
 
     @property
@@ -299,9 +317,19 @@ class Installation:
             operator = lake_store.get_operator_id(connection)
         return self.orgs.service_caller(operator)
 
+    def _open_account(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> int:
+        """Deliver what waited for the address of a new account, however that comes to be.
+
+        Raises:
+            Conflict: the address is a further one of a consumer's.
+        """
+        require_unclaimed(tx.exec, address)
+        return self.deliveries.deliver_waiting(tx, user_id=user_id, address=address, at=at)
+
     def sweep(self, tx: Transaction) -> None:
-        """Publish due usage events; a running server calls this every few seconds."""
+        """Publish due usage events and drop unverified sign-ups; a running server calls this every few seconds."""
         metering.sweep(tx, now=self.clock.now())
+        self.consumers.signups.drop_overdue(tx)
 
     def expire(self, tx: Transaction, *, at_most: int = MAX_EXPIRIES_PER_WRITE) -> bool:
         """Make at most `at_most` expiries permanent, to hold the lock briefly; returns whether there may be more."""

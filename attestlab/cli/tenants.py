@@ -125,6 +125,26 @@ def consumer_create(
     print_values({**created.public(), "password": password}, as_json)
 
 
+@consumers.command("invite")
+def consumer_invite(
+    email: Annotated[str, typer.Argument(help="E-mail address that the invitation is mailed to.")],
+    data: Data,
+    database_url: DatabaseUrl = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Mail an invitation, with which a person opens an account; prints its link, which works once, for 30 days.
+
+    Exit status: 0 invited, 2 the address is taken or malformed.
+
+    Example: attestlab consumer invite ada@example.org --data lab --json
+    """
+    from attestlab.core.encoding import format_time
+
+    with report_errors(), open_installation(data, database_url) as lab:
+        invited = lab.consumers.signups.invite(email)
+    print_values({"email": invited.email, "invited_until": format_time(invited.until), "link": invited.link}, as_json)
+
+
 def _parse_plan(name: str) -> Plan:
     from attestlab.orgs.rules import Plan
 

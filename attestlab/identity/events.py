@@ -11,7 +11,7 @@ from attestlab.core.events import Event
 
 @dataclass(frozen=True)
 class PasswordChanged(Event, type="security.password_changed"):
-    """A person changed their password; all their other sessions ended."""
+    """A person changed their password, or chose another one by mail; their other sessions ended."""
 
     user_id: UUID
     sessions_ended: int

@@ -51,6 +51,11 @@ def clear_attempt(counters: Counters, attempt: LoginAttempt, *, now: datetime) -
     counters.count(attempt.peer_key, limit=MAX_ATTEMPTS_PER_PEER, window_s=WINDOW_S, now=now, cost=-1)
 
 
+def forgive_account(counters: Counters, address_sha256: str) -> None:
+    """Reset the failures of an account whose person proved that they read its mail."""
+    counters.reset(LoginAttempt(address_sha256, "").account_key)
+
+
 def _too_many_attempts(limit: int, wait_s: float) -> RateLimited:
     details = {"limit": limit, "window_seconds": WINDOW_S, "retry_after_seconds": max(1, -int(-wait_s // 1))}
     return RateLimited(

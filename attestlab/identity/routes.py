@@ -5,18 +5,20 @@ from typing import Literal
 from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.errors import AuthInvalid
+from attestlab.core.errors import AuthInvalid, RateLimited
 from attestlab.core.records.actors import ActorType
-from attestlab.core.row_rendering import RowRenderer
-from attestlab.identity import rules
+from attestlab.identity.password_resets import NewPassword, PasswordResets
+from attestlab.identity.rendering import render_tokens
 from attestlab.identity.service import AuthenticatedUser, Identity
-from attestlab.identity.sessions import Tokens
 from attestlab.identity.shapes import (
+    AcceptedOut,
     CredentialOut,
     LoginIn,
     LogoutIn,
     MeOut,
+    PasswordForgottenIn,
     PasswordIn,
+    PasswordResetIn,
     RefreshIn,
     TokenKeysOut,
     TokensOut,
@@ -35,13 +37,6 @@ _CREDENTIAL_TYPES: dict[ActorType, Literal["api_key", "jwt", "service"]] = {
     "USER": "jwt",
     "SERVICE": "service",
 }
-_render_tokens = RowRenderer(
-    TokensOut,
-    Tokens,
-    token_type=lambda _: "Bearer",
-    expires_in=lambda _: rules.ACCESS_TOKEN_TTL_S,
-    refresh_expires_in=lambda _: int(rules.REFRESH_TOKEN_TTL.total_seconds()),
-)
 
 
 async def _authenticate_user(
@@ -66,12 +61,12 @@ async def _prepare_password(
 
 @routes.post("/v1/auth/login", scope=PUBLIC, prepare=_authenticate_user, secret=True, raises=(AuthInvalid,))
 def sign_in(prepared: AuthenticatedUser, tx: Transaction, identity: Identity) -> TokensOut:
-    """Sign in. A wrong password and an unknown address give the same error.
+    """Sign in. A wrong password, an unknown address and one that is not verified yet give the same error.
 
     The access token goes into `Authorization: Bearer`; the refresh token is used once, for the next pair.
     Repeated failures slow down further attempts.
     """
-    return _render_tokens(identity.sign_in(prepared, tx=tx))
+    return render_tokens(identity.sign_in(prepared, tx=tx))
 
 
 @routes.post("/v1/auth/refresh", scope=PUBLIC, secret=True, raises=(AuthInvalid,))
@@ -81,7 +76,7 @@ def refresh_tokens(body: RefreshIn, tx: Transaction, identity: Identity) -> Toke
     A token that is used twice was probably stolen, so all tokens of its session become invalid.
     """
     issued = identity.sessions.refresh(body.refresh_token, tx=tx)
-    return CommittedError(issued) if isinstance(issued, AuthInvalid) else _render_tokens(issued)
+    return CommittedError(issued) if isinstance(issued, AuthInvalid) else render_tokens(issued)
 
 
 @routes.post("/v1/auth/logout", scope=Requirement(user_only=True), status=204, secret=True)
@@ -126,3 +121,37 @@ def change_password(prepared: AuthenticatedUser, tx: Transaction, caller: Caller
     The current password is required. A password must be long rather than complicated.
     """
     identity.change_password(prepared, caller=caller, tx=tx)
+
+
+async def _count_request(
+    request: Request, body: PasswordForgottenIn, password_resets: PasswordResets, executor: Executor
+) -> str:
+    """Count the mail before the write, because the counts are not part of the records."""
+    return await executor.run_in_thread(lambda: password_resets.count_request(body.email, now=request.now))
+
+
+@routes.post(
+    "/v1/auth/password/forgot", scope=PUBLIC, prepare=_count_request, status=202, secret=True, raises=(RateLimited,)
+)
+def forget_password(prepared: str, tx: Transaction, password_resets: PasswordResets) -> AcceptedOut:
+    """Mail a link to choose another password; the answer is the same whatever the address.
+
+    People of every realm use it. The link works once, within an hour; an address is sent at most three of these mails
+    an hour.
+    """
+    password_resets.request(prepared, tx=tx)
+    return AcceptedOut()
+
+
+async def _prepare_reset(body: PasswordResetIn, password_resets: PasswordResets, executor: Executor) -> NewPassword:
+    """Validate the token and hash the password before the write, because hashing is slow."""
+    return await executor.hash_password(password_resets.prepare, body.token, body.password)
+
+
+@routes.post("/v1/auth/password/reset", scope=PUBLIC, prepare=_prepare_reset, status=204, secret=True)
+def reset_password(prepared: NewPassword, tx: Transaction, password_resets: PasswordResets) -> None:
+    """Choose another password with the token of a mailed link, which ends all sessions of the person.
+
+    A token that is unknown, used or expired is a 400 with the reason `token_invalid`.
+    """
+    password_resets.reset(prepared, tx=tx)

@@ -48,6 +48,10 @@ _TYPES: dict[str, type] = {
     "sid": str,
     "jti": str,
 }
+_SIGN_IN_FAILED = (
+    "The address or the password is wrong, or the address is not verified yet. Follow the link in the mail that "
+    "was sent to it; POST /v1/consumer/verify-email/resend sends another."
+)
 _REFRESH = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
@@ -69,16 +73,28 @@ class SessionEndReason(StrEnum):
     LOGOUT = "logout"
     REUSE = "reuse"
     PASSWORD = "password"
+    DELETION = "deletion"
+
+
+class TokenPurpose(StrEnum):
+    """What the token of a mailed link is for."""
+
+    SIGNUP = "signup"
+    ADDRESS = "address"
+    INVITATION = "invitation"
+    PASSWORD = "password"
 
 
 class SignInFailed(AuthInvalid):
-    """A failed login. Clients see the same error as for every AuthInvalid; its details are for the audit trail only.
+    """A failed login. Its message names all causes alike, so that no client learns which address has an account.
 
-    `tenant_id` and `user_id` are None if no account has the address.
+    Its details are for the audit trail only; `tenant_id` and `user_id` are None if no account has the address.
     """
 
     def __init__(self, address_sha256: str, *, tenant_id: UUID | None = None, user_id: UUID | None = None) -> None:
         super().__init__()
+        self.message = _SIGN_IN_FAILED
+        self.args = (self.message,)
         self.address_sha256 = address_sha256
         self.tenant_id = tenant_id
         self.user_id = user_id

@@ -166,7 +166,7 @@ class Identity:
     def _store_hash(
         self, tx: Transaction, user: AuthenticatedUser, more: dict[str, datetime], deed: AuditContext
     ) -> None:
-        row = store.get_user(tx, user.user_id)
+        row = _require_row(store.find_user(tx.exec, user.user_id))
         audited_write.change(tx, org_store.users, row, {"password_hash": user.next_hash, **more}, deed)
 
 

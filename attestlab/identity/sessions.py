@@ -7,8 +7,8 @@ know which is legitimate, so the whole session ends.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -99,11 +99,15 @@ class Sessions:
         """End the caller's session, and the session of `refresh_token` if it is another one of theirs."""
         with self.storage.write(tx) as tx:
             ending = {UUID(caller.credential_id), self._find_session(tx, refresh_token)}
-            self._end(tx, ending.__contains__, SessionEndReason.LOGOUT, caller, self.clock.now())
+            self._end_own(tx, ending.__contains__, SessionEndReason.LOGOUT, caller, self.clock.now())
 
     def end_others(self, tx: Transaction, reason: SessionEndReason, *, caller: Caller, at: datetime) -> int:
         """End all sessions of the caller except the current one; return their number."""
-        return self._end(tx, UUID(caller.credential_id).__ne__, reason, caller, at)
+        return self._end_own(tx, UUID(caller.credential_id).__ne__, reason, caller, at)
+
+    def end_all(self, tx: Transaction, user_id: UUID, reason: SessionEndReason, *, context: AuditContext) -> int:
+        """End all sessions of a person; return their number."""
+        return _end(tx, store.list_open_sessions(tx, user_id), reason, context)
 
     def _issue_tokens(self, tx: Transaction, person: Person, caller: Caller, now: datetime) -> Tokens:
         secret = rules.compose_refresh_token(self.key_prefix, secrets.token_bytes(rules.REFRESH_TOKEN_BYTES))
@@ -122,14 +126,14 @@ class Sessions:
 
     def _end_reused(self, tx: Transaction, caller: Caller, now: datetime) -> AuthInvalid:
         person_id, session_id = UUID(caller.actor_id), UUID(caller.credential_id)
-        self._end(tx, session_id.__eq__, SessionEndReason.REUSE, caller, now)
+        self._end_own(tx, session_id.__eq__, SessionEndReason.REUSE, caller, now)
         event = SuspiciousActivity(
             user_id=person_id, session_id=session_id, reason="refresh_token_reused", detected_at=now
         )
         outbox.publish(tx, caller.tenant_id, event, at=now)
         return AuthInvalid(known=caller)
 
-    def _end(
+    def _end_own(
         self,
         tx: Transaction,
         should_end: Callable[[UUID], bool],
@@ -137,12 +141,9 @@ class Sessions:
         caller: Caller,
         now: datetime,
     ) -> int:
-        """End the person's open sessions that `should_end` selects; return their number."""
+        """End the caller's open sessions that `should_end` selects; return their number."""
         ending = [session for session in store.list_open_sessions(tx, UUID(caller.actor_id)) if should_end(session.id)]
-        for session in ending:
-            deed = AuditContext(caller.tenant_id, caller, "session.end", now, {"because": reason.value})
-            audited_write.change(tx, store.sessions, session, {"ended_at": now, "ended_because": reason.value}, deed)
-        return len(ending)
+        return _end(tx, ending, reason, AuditContext(caller.tenant_id, caller, "session.end", now))
 
     def _find_session(self, tx: Transaction, refresh_token: str | None) -> UUID | None:
         """Return the session of a refresh token; None if the token is not one of ours."""
@@ -171,6 +172,14 @@ def caller_of(person: Person, session_id: UUID, expires_at: datetime | None = No
         str(session_id),
         expires_at,
     )
+
+
+def _end(tx: Transaction, ending: Sequence[SessionRecord], reason: SessionEndReason, context: AuditContext) -> int:
+    deed = replace(context, action="session.end", metadata={"because": reason.value})
+    for session in ending:
+        changes = {"ended_at": deed.at, "ended_because": reason.value}
+        audited_write.change(tx, store.sessions, session, changes, deed)
+    return len(ending)
 
 
 def _load_session(

@@ -7,7 +7,7 @@ from pydantic import StringConstraints
 from attestlab.core.crypto.passwords import MAX_BYTES
 from attestlab.core.shapes import In, Moment, Out, SecretText, Uuid, one_of
 from attestlab.orgs.rules import Plan, Realm
-from attestlab.orgs.shapes import RoleName, ScopeName
+from attestlab.orgs.shapes import InvitedEmail, RoleName, ScopeName
 
 SignInEmail = Annotated[str, StringConstraints(min_length=1, max_length=254)]
 Password = Annotated[str, StringConstraints(min_length=1, max_length=MAX_BYTES)]
@@ -46,6 +46,26 @@ class PasswordIn(In, source="CONTRACT 3"):
     """The present password. Format: text."""
     new_password: Password
     """The password from now on. Format: text, at least 12 characters."""
+
+
+class PasswordForgottenIn(In, source="CONTRACT 11.1"):
+    """The address of someone who forgot their password."""
+
+    email: InvitedEmail
+    """Where the link goes, if an account signs in with it. Format: e-mail address."""
+
+
+class PasswordResetIn(In, source="CONTRACT 11.1"):
+    """The token of a mailed link, and the password that its bearer chooses."""
+
+    token: Token
+    """The token in the link. Format: base64url, 43 characters."""
+    password: Password
+    """The password from now on. Format: text, at least 12 characters."""
+
+
+class AcceptedOut(Out, source="CONTRACT 11.1"):
+    """An empty answer: the mail, if there is one to send, is on its way."""
 
 
 class TokensOut(Out, source="CONTRACT 3"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -112,15 +113,21 @@ def find_first_org(connection: Connection, tenant_id: UUID) -> UUID | None:
     return connection.execute(oldest.limit(1)).scalar()
 
 
-def get_user(tx: Transaction, user_id: UUID) -> UserRecord:
+def find_user(execute: Execute, user_id: UUID) -> UserRecord | None:
     """Return a user's own row, for an update."""
-    return UserRecord._make(tx.exec(select(*users.c).where(users.c.id == user_id)).one())
+    return fetch_one(execute(select(*users.c).where(users.c.id == user_id)), UserRecord)
 
 
 def list_open_sessions(tx: Transaction, user_id: UUID) -> list[SessionRecord]:
     """List a person's open sessions, for an update."""
     ongoing = select(*sessions.c).where(sessions.c.user_id == user_id, sessions.c.ended_at.is_(None))
     return fetch_all(tx.exec(ongoing.order_by(sessions.c.id)), SessionRecord)
+
+
+def list_sessions(execute: Execute, user_id: UUID) -> list[SessionRecord]:
+    """List all sessions of a person, oldest first, also those that ended."""
+    theirs = select(*sessions.c).where(sessions.c.user_id == user_id)
+    return fetch_all(execute(theirs.order_by(sessions.c.id)), SessionRecord)
 
 
 def find_refresh_token(tx: Transaction, secret_sha256: bytes) -> RefreshTokenRecord | None:
@@ -133,6 +140,12 @@ def find_mailed_token(execute: Execute, token_sha256: bytes) -> MailedTokenRecor
     """Return the token of a mailed link that has this SHA-256, also one that was used or has expired."""
     matching = select(*mailed_tokens.c).where(mailed_tokens.c.token_sha256 == token_sha256)
     return fetch_one(execute(matching), MailedTokenRecord)
+
+
+def list_tokens_about(execute: Execute, subjects: Collection[str]) -> list[MailedTokenRecord]:
+    """List the mailed tokens with one of these subjects, for an update."""
+    matching = select(*mailed_tokens.c).where(mailed_tokens.c.subject.in_(subjects))
+    return fetch_all(execute(matching.order_by(mailed_tokens.c.id)), MailedTokenRecord)
 
 
 def list_signing_keys(connection: Connection) -> list[TokenKeyRecord]:

@@ -60,14 +60,15 @@ RefreshToken = model_of(RefreshTokenRecord, "refresh_tokens")
 class MailedTokenRecord(NamedTuple):
     """A one-use token in a mailed link, which proves that its bearer reads an address.
 
-    Only its SHA-256 is stored. It serves one purpose, for one `subject`: what the purpose names by an id or a keyed
-    hash. `claimed` is how many attestations its use delivered.
+    Only its SHA-256 is stored. It serves one purpose, for one `subject`: the id of what it verifies, or the address
+    that is invited. `tenant_id` is whose audit trail has its changes. `claimed` attestations were delivered by its use.
     """
 
     id: Annotated[UUID, Field(primary_key=True)]
     token_sha256: Annotated[bytes, Field(unique=True, repr=False)]
+    tenant_id: Annotated[UUID, Field(foreign_key="tenants.id")]
     purpose: Annotated[str, Field(max_length=16)]
-    subject: Annotated[str, Field(max_length=64)]
+    subject: Annotated[str, Field(max_length=254, index=True)]
     created_at: datetime
     expires_at: datetime
     used_at: datetime | None = None

@@ -231,7 +231,7 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] =
     (identity_store.sessions, "session", lambda row: str(row["id"])),
     (identity_store.refresh_tokens, "refresh_token", lambda row: str(row["id"])),
     (identity_store.mailed_tokens, "mailed_token", lambda row: str(row["id"])),
-    (account_store.profiles, "consumer_profile", lambda row: str(row["user_id"])),
+    (account_store.accounts, "consumer_account", lambda row: str(row["user_id"])),
     (account_store.addresses, "consumer_address", lambda row: str(row["id"])),
     (account_store.signups, "consumer_signup", lambda row: str(row["id"])),
     (mail_store.mails, "mail", lambda row: str(row["id"])),

@@ -200,6 +200,12 @@ class ApiKeys:
             outbox.publish(tx, caller.tenant_id, event, at=now)
         return flagged
 
+    def erase_all(self, tx: Transaction, *, caller: Caller) -> None:
+        """Revoke the keys of the caller's tenant and erase their names, with the account of a consumer."""
+        for row in store.list_keys(tx.exec, caller.tenant_id):
+            changes = {} if row.status == ApiKeyStatus.REVOKED else _revocation_changes(None, self.clock.now())
+            self._change(tx, row, {**changes, "name": "Deleted key"}, "api_key.erase", caller)
+
     def _change(
         self, tx: Transaction, row: ApiKeyRecord, changes: Mapping[str, object], action: str, caller: Caller
     ) -> ApiKeyRecord:

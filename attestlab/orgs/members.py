@@ -62,8 +62,11 @@ class OpenInvitation(NamedTuple):
 class OnAccountOpened(Protocol):
     """A callback for each new account, in the transaction that opens it."""
 
-    def __call__(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> object:
-        """Handle a new account; `address` belongs to it from now on, in lower case."""
+    def __call__(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> int:
+        """Deliver what waited for `address`, in lower case, which belongs to the account from now on.
+
+        Returns the number of attestations that it delivered.
+        """
         ...
 
 
@@ -219,7 +222,7 @@ class People:
             self._require_other_holders(tx, row, current)
             now = self.clock.now()
             event = MemberRemoved(user_id=user_id, removed_at=now)
-            self._change(tx, row, _removal_changes(row, now), event, "user.remove", caller, now)
+            self._change(tx, row, removal_changes(row, now), event, "user.remove", caller, now)
 
     def _invite_or_renew(
         self, tx: Transaction, address: str, name: str, invitation: Invitation, caller: Caller, now: datetime
@@ -290,7 +293,8 @@ class People:
         return changed
 
 
-def _removal_changes(row: UserRecord, now: datetime) -> dict[str, object]:
+def removal_changes(row: UserRecord, now: datetime) -> dict[str, object]:
+    """Return the columns of a person of whom only an id remains."""
     return {
         "status": UserStatus.REMOVED.value,
         "email": role_rules.removed_address(row.id),

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -54,13 +55,23 @@ class TenantCreated:
         }
 
 
+class NewConsumer(NamedTuple):
+    """A consumer to create; the caller has checked the address and the name."""
+
+    id: UUID
+    email: str
+    name: str
+    password_hash: str
+
+
 @dataclass(frozen=True)
 class ConsumerCreated:
-    """A new consumer, and the tenant that belongs to them alone."""
+    """A new consumer, and the tenant that belongs to them alone; `claimed` attestations waited for the address."""
 
     consumer_id: UUID
     tenant_id: UUID
     email: str
+    claimed: int
 
     def public(self) -> dict[str, str]:
         """Return the values that the command line prints."""
@@ -98,7 +109,7 @@ class Orgs:
             if operator and store.has_operator(tx):
                 raise Conflict("An operator's tenant exists already. Create this tenant without `operator`.")
             now = self.clock.now()
-            tenant_id = _add_tenant(tx, TenantRecord(new_id(now), name, plan.value, operator, now))
+            tenant_id = _add_tenant(tx, TenantRecord(new_id(now), name, plan.value, operator, now), COMMAND_LINE)
             desired = rules.slug(name)
             slug = rules.free_slug(desired, store.list_slugs_like(tx, desired))
             org_id = _add_org(tx, tenant_id, name, slug, COMMAND_LINE, now).id
@@ -113,7 +124,7 @@ class Orgs:
                 roles=role_rules.format_roles(roles),
                 created_at=now,
             )
-            self._add_user(tx, owner)
+            self._add_user(tx, owner, COMMAND_LINE)
             key = NewApiKey("First key", frozenset(Scope), created_by=owner.id)  # the owner receives both
             secret = self.api_keys.add(tx, key, tenant_id=tenant_id, actor=COMMAND_LINE, at=now).secret
         return TenantCreated(tenant_id, org_id, owner.email, password, secret)
@@ -130,23 +141,50 @@ class Orgs:
         password_hash = passwords.hash_password(password)
         with self.storage.write(tx) as tx:
             now = self.clock.now()
-            tenant = TenantRecord(new_id(now), name, Plan.FREE.value, False, now, realm=Realm.CONSUMER.value)
-            tenant_id = _add_tenant(tx, tenant)
-            # The slug contains nothing about the person, since no other user looks this organization up.
-            org = _add_org(tx, tenant_id, name, f"consumer-{tenant_id.hex}", COMMAND_LINE, now)
-            person = UserRecord(
-                id=new_id(now),
-                tenant_id=tenant_id,
-                org_id=org.id,
-                email=address,
-                name=name,
-                password_hash=password_hash,
-                roles=Role.MEMBER.value,
-                created_at=now,
-                joined_at=now,
-            )
-            self._add_user(tx, person)
-        return ConsumerCreated(person.id, tenant_id, address)
+            consumer = NewConsumer(new_id(now), address, name, password_hash)
+            return self.open_consumer(tx, consumer, actor=COMMAND_LINE, at=now)
+
+    def open_consumer(self, tx: Transaction, consumer: NewConsumer, *, actor: Actor, at: datetime) -> ConsumerCreated:
+        """Open the account of a consumer, with a tenant of their own.
+
+        Raises:
+            Conflict: the address belongs to an existing account.
+        """
+        tenant = TenantRecord(new_id(at), consumer.name, Plan.FREE.value, False, at, realm=Realm.CONSUMER.value)
+        _add_tenant(tx, tenant, actor)
+        # The slug contains nothing about the person, since no other user looks this organization up.
+        org = _add_org(tx, tenant.id, consumer.name, f"consumer-{tenant.id.hex}", actor, at)
+        person = UserRecord(
+            id=consumer.id,
+            tenant_id=tenant.id,
+            org_id=org.id,
+            email=consumer.email,
+            name=consumer.name,
+            password_hash=consumer.password_hash,
+            roles=Role.MEMBER.value,
+            created_at=at,
+            joined_at=at,
+        )
+        return ConsumerCreated(person.id, tenant.id, person.email, self._add_user(tx, person, actor))
+
+    def rename_consumer(self, tx: Transaction, user_id: UUID, name: str, *, caller: Caller) -> UserRecord:
+        """Rename a consumer, and the tenant and organization that are theirs alone; return the person's row.
+
+        Raises:
+            NotFound: the caller's tenant has no person with this id.
+        """
+        tenant_id, now = caller.tenant_id, self.clock.now()
+        person = store.get_owned(tx.exec, UserRecord, user_id, tenant_id=tenant_id)
+        org = store.get_owned(tx.exec, OrgRecord, person.org_id, tenant_id=tenant_id)
+        changes = {"name": name}
+        for table, row, action in (
+            (store.tenants, store.get_tenant(tx.exec, tenant_id), "tenant.rename"),
+            (store.orgs, org, "org.rename"),
+        ):
+            audited_write.change(tx, table, row, changes, AuditContext(tenant_id, caller, action, now))
+        return audited_write.change(
+            tx, store.users, person, changes, AuditContext(tenant_id, caller, "user.rename", now)
+        )
 
     def set_plan(
         self, tenant_id: UUID, plan: Plan, limits: Mapping[str, int | None], *, tx: Transaction | None = None
@@ -260,12 +298,13 @@ class Orgs:
             deed = AuditContext(caller.tenant_id, caller, "org.update", now)
             return audited_write.change(tx, store.orgs, row, {**changes, "updated_at": now}, deed)
 
-    def _add_user(self, tx: Transaction, user: UserRecord) -> None:
+    def _add_user(self, tx: Transaction, user: UserRecord, actor: Actor) -> int:
+        """Add a person; return how many attestations waited for their address."""
         if store.find_user_by_address(tx.exec, user.email) is not None:
             raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
-        context = AuditContext(user.tenant_id, COMMAND_LINE, "user.create", user.created_at)
+        context = AuditContext(user.tenant_id, actor, "user.create", user.created_at)
         audited_write.insert(tx, store.users, user, context)
-        self.on_account_opened(tx, user_id=user.id, address=user.email, at=user.created_at)
+        return self.on_account_opened(tx, user_id=user.id, address=user.email, at=user.created_at)
 
     def _environment(self, secret: str) -> Environment:
         """Derive the environment from a key's format; a consumer's key is always live."""
@@ -274,8 +313,8 @@ class Orgs:
         return rules.api_key_environment(secret, prefix=self.settings.key_prefix)
 
 
-def _add_tenant(tx: Transaction, tenant: TenantRecord) -> UUID:
-    context = AuditContext(tenant.id, COMMAND_LINE, "tenant.create", tenant.created_at)
+def _add_tenant(tx: Transaction, tenant: TenantRecord, actor: Actor) -> UUID:
+    context = AuditContext(tenant.id, actor, "tenant.create", tenant.created_at)
     audited_write.insert(tx, store.tenants, tenant, context)
     return tenant.id
 

@@ -119,6 +119,12 @@ def count_active_keys(tx: Transaction, tenant_id: UUID, now: datetime) -> int:
     return count
 
 
+def list_keys(execute: Execute, tenant_id: UUID) -> list[ApiKeyRecord]:
+    """List all keys of a tenant, oldest first, also revoked ones."""
+    query = select(*api_keys.c).where(api_keys.c.tenant_id == tenant_id).order_by(api_keys.c.id)
+    return fetch_all(execute(query), ApiKeyRecord)
+
+
 def find_user_by_address(execute: Execute, address: str) -> UserRecord | None:
     """Return the person with this e-mail address in any tenant."""
     return fetch_one(execute(select(*users.c).where(users.c.email == address)), UserRecord)
@@ -165,7 +171,8 @@ def has_operator(tx: Transaction) -> bool:
 
 def get_operator_id(tx: Transaction) -> UUID:
     """Return the operator's tenant, which every installation has."""
-    tenant_id: UUID = tx.exec(select(tenants.c.id).where(tenants.c.is_operator)).scalar_one()
+    only = select(tenants.c.id).where(tenants.c.is_operator).limit(1)  # the scan ends with the row that `init` wrote
+    tenant_id: UUID = tx.exec(only).scalar_one()
     return tenant_id
 
 

@@ -21,6 +21,7 @@ TAGS: Final = {
     "portal": "Pages for people: the first page and its search, the page of an attestation, this reference.",
     "issuers": "Issuers with their signing keys, logos and proofs of domain.",
     "blog": "Posts of the operator: written by editors, public as pages, feed and JSON.",
+    "accounts": "Accounts of consumers: sign-up, username, addresses, export, deletion.",
     "governance": "Changes of an issuer's status and ratings, which other people approve.",
     "policies": "Policies over mints, verifications and exports: write, prove, simulate, activate, explain.",
     "risk": "Risk signals, the ways in which they arise, and what follows from them.",

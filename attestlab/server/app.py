@@ -21,6 +21,7 @@ from attestlab.attestations.verification import routes as verification_routes
 from attestlab.audit import routes as audit_routes
 from attestlab.audit import trail
 from attestlab.blog import routes as blog_routes
+from attestlab.consumer.accounts import routes as account_routes
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError, AuthInvalid
@@ -92,6 +93,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     invitation_routes.routes,
     blog_page_routes.routes,
     blog_routes.routes,
+    account_routes.routes,
     issuer_routes.routes,
     governance_routes.routes,
     policy_routes.routes,

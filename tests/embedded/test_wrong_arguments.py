@@ -56,7 +56,7 @@ WRONG: dict[str, tuple[Callable[[Lab], object], str]] = {
     "path": (lambda lab: lab.issuers.revoke_key("..", "a reason"), r"'\.\.' is no id or name"),
     "signals": (lambda lab: lab.signals.add_many({"a": 1}), "signals is a dict. Pass a list of dicts"),
     "tenant": (lambda lab: lab.as_("no such tenant"), "no such tenant"),
-    "password": (lambda lab: lab.as_("ann@example.org", password="wrong"), "credentials are not valid"),
+    "password": (lambda lab: lab.as_("ann@example.org", password="wrong"), "address or the password is wrong"),
 }
 
 

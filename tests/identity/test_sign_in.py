@@ -21,6 +21,7 @@ from attestlab.orgs import store as org_store
 from attestlab.orgs.rules import CONSUMER_SCOPES, Scope
 from attestlab.web.idempotency.store import StoredResponse
 from support.identity import (
+    FAILED_SIGN_IN,
     INVALID_CREDENTIALS,
     AuthClient,
     add_user,
@@ -62,21 +63,21 @@ def test_a_wrong_password_and_an_unknown_address_give_the_same_error(auth_client
     wrong, unknown = auth_client.login(password=WRONG), auth_client.login(email="absent@example.org")
 
     assert (wrong.status_code, unknown.status_code) == (401, 401)
-    assert read_refusal(wrong) == read_refusal(unknown) == INVALID_CREDENTIALS
+    assert read_refusal(wrong) == read_refusal(unknown) == FAILED_SIGN_IN
 
 
 @pytest.mark.parametrize("stored", ["", "$argon2id$", "x" * 97])
 def test_an_address_with_no_usable_hash_is_refused(auth_client: AuthClient, lab: Installation, stored: str) -> None:
     change_user(lab, auth_client.tenant, password_hash=stored)
 
-    assert read_refusal(auth_client.login()) == INVALID_CREDENTIALS
+    assert read_refusal(auth_client.login()) == FAILED_SIGN_IN
 
 
 @pytest.mark.parametrize("status", ["INVITED", "REMOVED"])
 def test_an_invited_or_removed_person_cannot_sign_in(auth_client: AuthClient, lab: Installation, status: str) -> None:
     change_user(lab, auth_client.tenant, status=status)
 
-    assert read_refusal(auth_client.login()) == INVALID_CREDENTIALS
+    assert read_refusal(auth_client.login()) == FAILED_SIGN_IN
 
 
 def test_an_unknown_address_costs_as_much_as_a_wrong_password(
@@ -313,7 +314,7 @@ def test_a_new_password_ends_all_other_sessions_with_an_event(auth_client: AuthC
     assert auth_client.me(here["access_token"]).status_code == 200
     assert auth_client.me(there["access_token"]).status_code == 401
     assert read_refusal(auth_client.refresh(there["refresh_token"])) == INVALID_CREDENTIALS
-    assert read_refusal(auth_client.login()) == INVALID_CREDENTIALS
+    assert read_refusal(auth_client.login()) == FAILED_SIGN_IN
     assert auth_client.login(password="another long one").status_code == 200
     caller = lab.orgs.service_caller(auth_client.tenant.tenant_id)
     ((kind, data),) = read_events(lab, caller)

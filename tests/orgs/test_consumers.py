@@ -168,7 +168,9 @@ def test_the_command_line_creates_a_consumer(tmp_path: Path) -> None:
 
     made = run_json_command("consumer", "create", "ada@example.org", "--data", data, "--json")
     again = run_command("consumer", "create", "ada@example.org", "--data", data)
+    invited = run_json_command("consumer", "invite", "grace@example.org", "--data", data, "--json")
 
     assert set(made) == {"consumer_id", "tenant_id", "email", "password"}
     assert (made["email"], len(made["password"]) >= 20) == ("ada@example.org", True)
+    assert set(invited) == {"email", "invited_until", "link"}
     assert (again.returncode, again.stdout, len(again.stderr.splitlines())) == (2, "", 1), json.dumps(again.stderr)

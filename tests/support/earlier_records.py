@@ -30,5 +30,5 @@ def undo_revision_28(connection: Connection) -> None:
 
 def undo_revision_29(connection: Connection) -> None:
     """Drop the tables of consumers' accounts, and the tokens in mailed links."""
-    for table in ("consumer_profiles", "consumer_addresses", "consumer_signups", "mailed_tokens"):
+    for table in ("consumer_accounts", "consumer_addresses", "consumer_signups", "mailed_tokens"):
         connection.exec_driver_sql(f"DROP TABLE {table}")

@@ -17,6 +17,12 @@ from attestlab.orgs import store as org_store
 from attestlab.orgs.service import TenantCreated
 from attestlab.orgs.tables import TenantRecord, UserRecord
 
+FAILED_SIGN_IN = {
+    "code": "AUTH_INVALID",
+    "message": "The address or the password is wrong, or the address is not verified yet. Follow the link in the mail "
+    "that was sent to it; POST /v1/consumer/verify-email/resend sends another.",
+    "http_status": 401,
+}
 INVALID_CREDENTIALS = {"code": "AUTH_INVALID", "message": "The credentials are not valid.", "http_status": 401}
 
 

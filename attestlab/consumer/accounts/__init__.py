@@ -1,1 +1,1 @@
-"""Accounts of consumers: sign-up, profile, further addresses, export and deletion (CONTRACT 11.1)."""
+"""Accounts of consumers: sign-up, username, further addresses, export and deletion (CONTRACT 11.1)."""

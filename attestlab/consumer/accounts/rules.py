@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from enum import StrEnum
 
-from attestlab.core.errors import Conflict, ValidationFailed
+from attestlab.core.errors import Conflict
 
 SIGNUP_TTL = timedelta(hours=24)
 INVITATION_TTL = timedelta(days=30)
 MAX_ADDRESSES = 5
 MAX_BIO_LENGTH = 500
-MAX_USERNAME_LENGTH = 30
-USERNAME_PATTERN = r"[a-z0-9_-]{3,30}"
-_USERNAME = re.compile(USERNAME_PATTERN)
+USERNAME_FORM = r"^[a-z0-9_-]{3,30}$"
+MAX_SIGNUPS_PER_PEER = 10
+SIGNUP_WINDOW_S = 60 * 60
 # Of the service, of its pages, and what readers would take for the service itself.
 _RESERVED = """
 about abuse account accounts admin administrator api assets attestlab billing blog consumer contact dash dashboard
@@ -33,17 +32,24 @@ class PortfolioVisibility(StrEnum):
     PRIVATE = "private"
 
 
-def validate_username(username: str, *, field: str = "/username") -> str:
-    """Return a username that an account may have.
+class SignupStatus(StrEnum):
+    """Whether the address of a sign-up is verified."""
+
+    PENDING_VERIFICATION = "PENDING_VERIFICATION"
+    ACTIVE = "ACTIVE"
+
+
+def require_unreserved(username: str) -> None:
+    """Reject a username that readers would take for the service itself.
 
     Raises:
-        ValidationFailed: it has another form.
         Conflict: it is reserved.
     """
-    if not _USERNAME.fullmatch(username):
-        message = f"A username has 3 to {MAX_USERNAME_LENGTH} characters of a-z, 0-9, _ and -."
-        raise ValidationFailed.of(field, "username", message)
     if username in RESERVED_USERNAMES:
         message = f"The username {username} is reserved. Choose another."
         raise Conflict(message, details={"reason": "username_reserved"})
-    return username
+
+
+def username_taken(username: str) -> Conflict:
+    """Build the error for a username that an account has or had."""
+    return Conflict(f"The username {username} is taken. Choose another.", details={"reason": "username_taken"})

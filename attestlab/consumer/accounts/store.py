@@ -11,10 +11,10 @@ from sqlalchemy import ColumnElement, func, or_, select
 
 from attestlab.consumer.accounts.rules import PortfolioVisibility
 from attestlab.consumer.accounts.tables import (
+    ConsumerAccount,
+    ConsumerAccountRecord,
     ConsumerAddress,
     ConsumerAddressRecord,
-    ConsumerProfile,
-    ConsumerProfileRecord,
     ConsumerSignup,
     ConsumerSignupRecord,
 )
@@ -24,14 +24,14 @@ from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Realm
 from attestlab.orgs.store import tenants, users
 
-profiles = table_of(ConsumerProfile)
+accounts = table_of(ConsumerAccount)
 addresses = table_of(ConsumerAddress)
 signups = table_of(ConsumerSignup)
 
 
 @short_repr
 class Account(NamedTuple):
-    """A consumer's account: the person with their profile, or its defaults; `email` is the primary address."""
+    """A consumer's account: the person with what they show, or its defaults; `email` is the primary address."""
 
     id: UUID
     tenant_id: UUID
@@ -51,13 +51,13 @@ _ACCOUNTS = (
         users.c.email,
         users.c.name,
         users.c.created_at,
-        func.coalesce(profiles.c.email_verified_at, users.c.joined_at, users.c.created_at),
-        profiles.c.username,
-        func.coalesce(profiles.c.bio, ""),
-        func.coalesce(profiles.c.portfolio_visibility, PortfolioVisibility.PUBLIC.value),
+        func.coalesce(accounts.c.email_verified_at, users.c.joined_at, users.c.created_at),
+        accounts.c.username,
+        func.coalesce(accounts.c.bio, ""),
+        func.coalesce(accounts.c.portfolio_visibility, PortfolioVisibility.PUBLIC.value),
     )
     .join(tenants, tenants.c.id == users.c.tenant_id)
-    .outerjoin(profiles, profiles.c.user_id == users.c.id)
+    .outerjoin(accounts, accounts.c.user_id == users.c.id)
     .where(
         tenants.c.realm == Realm.CONSUMER.value,
         or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value),
@@ -92,7 +92,7 @@ def get_account_of(execute: Execute, tenant_id: UUID) -> Account:
 
 def find_account_by_username(execute: Execute, username: str) -> Account | None:
     """Return the consumer's account that has this username."""
-    return fetch_one(execute(_ACCOUNTS.where(profiles.c.username == username)), Account)
+    return fetch_one(execute(_ACCOUNTS.where(accounts.c.username == username)), Account)
 
 
 def find_account_by_address(execute: Execute, address: str) -> Account | None:
@@ -103,6 +103,12 @@ def find_account_by_address(execute: Execute, address: str) -> Account | None:
 def is_taken(execute: Execute, address: str) -> bool:
     """Whether an address belongs to any account, also in a team, or to a person who is invited to one."""
     return execute(select(users.c.id).where(_has_address(address))).first() is not None
+
+
+def is_further_address(execute: Execute, address: str) -> bool:
+    """Whether an address is a verified one of a consumer's, beside the primary one."""
+    verified = select(addresses.c.id).where(addresses.c.email == address, addresses.c.verified_at.is_not(None))
+    return execute(verified).first() is not None
 
 
 def list_addresses(execute: Execute, user_id: UUID) -> Sequence[str]:
@@ -126,14 +132,14 @@ def find_address(execute: Execute, address_id: UUID) -> ConsumerAddressRecord | 
     return fetch_one(execute(query), ConsumerAddressRecord)
 
 
-def find_profile(execute: Execute, user_id: UUID) -> ConsumerProfileRecord | None:
-    """Return the row of a profile, for an update."""
-    return fetch_one(execute(select(*profiles.c).where(profiles.c.user_id == user_id)), ConsumerProfileRecord)
+def find_row(execute: Execute, user_id: UUID) -> ConsumerAccountRecord | None:
+    """Return the row of an account, for an update; one that never changed has none."""
+    return fetch_one(execute(select(*accounts.c).where(accounts.c.user_id == user_id)), ConsumerAccountRecord)
 
 
 def has_username(execute: Execute, username: str) -> bool:
     """Whether an account has or had this username."""
-    return execute(select(profiles.c.user_id).where(profiles.c.username == username)).first() is not None
+    return execute(select(accounts.c.user_id).where(accounts.c.username == username)).first() is not None
 
 
 def find_signup(execute: Execute, signup_id: UUID) -> ConsumerSignupRecord | None:

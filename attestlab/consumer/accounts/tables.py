@@ -1,4 +1,4 @@
-"""Tables of consumers' accounts: profiles, further addresses, and sign-ups that wait for their verification.
+"""Tables of consumers' accounts: what they show, further addresses, and sign-ups that wait for their verification.
 
 An account is a person in a tenant of the consumers' realm (`orgs`), whose `email` is the primary address.
 """
@@ -14,7 +14,7 @@ from attestlab.core.db.tables import model_of, short_repr
 
 
 @short_repr
-class ConsumerProfileRecord(NamedTuple):
+class ConsumerAccountRecord(NamedTuple):
     """What a consumer shows of themselves; an account without a row has the defaults.
 
     The row of a deleted account keeps the username, so that nobody else can have it.
@@ -65,7 +65,7 @@ class ConsumerSignupRecord(NamedTuple):
     ended_at: datetime | None = None
 
 
-ConsumerProfile = model_of(ConsumerProfileRecord, "consumer_profiles")
+ConsumerAccount = model_of(ConsumerAccountRecord, "consumer_accounts")
 ConsumerAddress = model_of(
     ConsumerAddressRecord,
     "consumer_addresses",

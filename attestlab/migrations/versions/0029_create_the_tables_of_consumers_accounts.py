@@ -1,6 +1,6 @@
 """Create the tables of consumers' accounts.
 
-Accounts that exist need no rows: without one, a profile has the defaults, and the primary address is the person's.
+Accounts that exist need no rows: without one, an account has the defaults, and the primary address is the person's.
 
 Revision 0029, made 2026-11-27, frozen since: it names no model, so that later ones do not change it.
 """
@@ -41,15 +41,21 @@ def upgrade() -> None:
         "mailed_tokens",
         sa.Column("id", sa.Uuid(), nullable=False),
         sa.Column("token_sha256", sa.LargeBinary(), nullable=False),
+        sa.Column("tenant_id", sa.Uuid(), nullable=False),
         sa.Column("purpose", sa.String(length=16), nullable=False),
-        sa.Column("subject", sa.String(length=64), nullable=False),
+        sa.Column("subject", sa.String(length=254), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("used_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("claimed", sa.Integer(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["tenant_id"],
+            ["tenants.id"],
+        ),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("token_sha256"),
     )
+    op.create_index(op.f("ix_mailed_tokens_subject"), "mailed_tokens", ["subject"], unique=False)
     op.create_table(
         "consumer_addresses",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -79,7 +85,7 @@ def upgrade() -> None:
         postgresql_where=sa.text("verified_at IS NOT NULL"),
     )
     op.create_table(
-        "consumer_profiles",
+        "consumer_accounts",
         sa.Column("user_id", sa.Uuid(), nullable=False),
         sa.Column("tenant_id", sa.Uuid(), nullable=False),
         sa.Column("username", sa.String(length=30), nullable=True),

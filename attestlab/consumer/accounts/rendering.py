@@ -1,0 +1,52 @@
+"""Accounts as their wire models."""
+
+from attestlab.consumer.accounts.addresses import AccountEmail
+from attestlab.consumer.accounts.rules import SignupStatus
+from attestlab.consumer.accounts.service import AccountExport, AccountView
+from attestlab.consumer.accounts.shapes import (
+    AccountEmailOut,
+    AccountExportOut,
+    AccountOut,
+    ExportedKeyOut,
+    ExportedSessionOut,
+    SignupOut,
+    VerifiedEmailOut,
+)
+from attestlab.consumer.accounts.signups import SignedUp
+from attestlab.consumer.accounts.store import Account
+from attestlab.consumer.accounts.verification import VerifiedEmail
+from attestlab.core.row_rendering import RowRenderer
+from attestlab.identity.rendering import render_tokens
+from attestlab.identity.tables import SessionRecord
+from attestlab.orgs.tables import ApiKeyRecord
+
+render_signup = RowRenderer(
+    SignupOut, SignedUp, tokens=lambda row: None if row.tokens is None else render_tokens(row.tokens)
+)
+render_verified = RowRenderer(VerifiedEmailOut, VerifiedEmail, status=lambda _: SignupStatus.ACTIVE)
+render_email = RowRenderer(AccountEmailOut, AccountEmail)
+_render_account = RowRenderer(AccountOut, Account, computed=["emails", "portfolio_url", "unread", "protections"])
+_render_session = RowRenderer(ExportedSessionOut, SessionRecord)
+_render_key = RowRenderer(ExportedKeyOut, ApiKeyRecord)
+
+
+def render_account(view: AccountView) -> AccountOut:
+    """Render an account, as its owner sees it."""
+    return _render_account(
+        view.account,
+        emails=list(map(render_email, view.emails)),
+        portfolio_url=view.portfolio_url,
+        unread=view.unread,
+        protections=view.protections,
+    )
+
+
+def render_export(export: AccountExport) -> AccountExportOut:
+    """Render all that the service keeps about an account."""
+    return AccountExportOut(
+        exported_at=export.exported_at,
+        account=render_account(export.view),
+        sessions=list(map(_render_session, export.sessions)),
+        api_keys=list(map(_render_key, export.api_keys)),
+        parts=export.parts,
+    )
