@@ -24,6 +24,7 @@ from attestlab.attestations.service import Attestations
 from attestlab.blog.service import Blog
 from attestlab.consumer.accounts.addresses import require_unclaimed
 from attestlab.consumer.accounts.capability import ConsumerAccounts
+from attestlab.consumer.inbox import counts as inbox_counts
 from attestlab.core import atomic_files
 from attestlab.core.clock import Clock
 from attestlab.core.crypto import keyring
@@ -211,6 +212,7 @@ class Installation:
         storage.record_hooks += [
             metering.create_sealer(clock),
             usage.write_counts,
+            inbox_counts.write_counts,
             self.risk.write_numbered,
             self.webhook_deliveries.dispatcher.watch,
             outbox.event_writer(clock),

@@ -33,7 +33,7 @@ from attestlab.core.limits.rate_counters import Counters
 from attestlab.core.lookups import Lookups
 from attestlab.core.records import audit, outbox, row_digest
 from attestlab.core.records.audit import AuditEntry
-from attestlab.delivery.service import Deliveries
+from attestlab.delivery.service import Deliveries, NewDelivery
 from attestlab.issuers.rules import Custody, require_may_mint
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey
@@ -154,15 +154,8 @@ class Attestations:
             tx.add(store.attestations, row)
             self._publish_and_audit(tx, prepared.caller, row, at)
             if row.recipient_email is not None:
-                self.deliveries.send(
-                    tx,
-                    row.id,
-                    tenant_id=row.tenant_id,
-                    issuer_id=row.issuer_id,
-                    recipient_email=row.recipient_email,
-                    actor=prepared.caller,
-                    at=at,
-                )
+                delivery = NewDelivery(row.id, row.tenant_id, row.issuer_id, prepared.caller, at)
+                self.deliveries.send(tx, delivery, recipient_email=row.recipient_email)
             change = StatusChange(Status.SUPERSEDED, at, successor=row.id)
             ended = None if old is None else self._change_status(tx, old, change, prepared.caller)
         return Minted(row, logged, prepared.warnings, ended)

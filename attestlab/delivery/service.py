@@ -1,38 +1,65 @@
-"""Service for deliveries: send an attestation to its recipient, and deliver pending ones to a new account.
+"""Service for deliveries: give an attestation to its recipients, and pending ones to a new account.
 
-The mails are plain text, without any claim.
+Each delivery is an item of the recipient's inbox. The mails are plain text, without any claim.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
+from typing import NamedTuple
 from uuid import UUID
 
+from attestlab.consumer.inbox import rules
+from attestlab.consumer.inbox import store as inbox_store
+from attestlab.consumer.inbox.counts import count_item
+from attestlab.consumer.inbox.rules import DeliveryState, ReadState
+from attestlab.consumer.inbox.tables import InboxItemRecord
+from attestlab.core.db.foreseen_reads import ForeseenRead
 from attestlab.core.db.storage import Storage
-from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.transaction import Foreseen, Transaction
+from attestlab.core.errors import NotFound
+from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.actors import Actor, SystemActor
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.delivery import store
+from attestlab.delivery import recipients
+from attestlab.delivery.recipients import ACCOUNTS, ACCOUNTS_CHANGED, Recipient
 from attestlab.delivery.share_links import Links
-from attestlab.delivery.store import DeliveryRecord
 from attestlab.issuers import store as issuer_store
+from attestlab.issuers.keys import KEYS_CHANGED
 from attestlab.mail.rules import MailText
 from attestlab.mail.service import Mails
 from attestlab.orgs import role_rules
-from attestlab.orgs import store as org_store
-from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Caller
 
 ACTOR = SystemActor("attestlab-delivery")  # completes a delivery when its recipient opens an account
+ISSUER_NAMES = ForeseenRead("issuer names", find=issuer_store.find_name, find_all=issuer_store.find_names)
 
 
-class DeliveryState(StrEnum):
-    """PENDING until an account with the address is opened; DELIVERED is final."""
+@dataclass(frozen=True)
+class NewDelivery:
+    """An attestation to deliver; `safe_metadata` is a JSON object for the recipient."""
 
-    PENDING = "PENDING"
-    DELIVERED = "DELIVERED"
+    attestation_id: UUID
+    tenant_id: UUID
+    issuer_id: UUID
+    actor: Actor
+    at: datetime
+    safe_metadata: bytes | None = field(default=None, repr=False)
+
+
+class Delivered(NamedTuple):
+    """The item of a recipient; `is_new` is false if the recipient had it before."""
+
+    item: InboxItemRecord
+    is_new: bool
+
+
+def foresee_delivery(foreseen: Foreseen, recipient_email: str, *, issuer_id: UUID) -> None:
+    """Name the account and the issuer that the delivery of a mint will read."""
+    ACCOUNTS.foresee(foreseen, role_rules.normalize_address(recipient_email))
+    ISSUER_NAMES.foresee(foreseen, issuer_id)
 
 
 class Deliveries:
@@ -43,70 +70,124 @@ class Deliveries:
         self.mails = mails
         self.links = links
 
-    def send(
-        self,
-        tx: Transaction,
-        attestation_id: UUID,
-        *,
-        tenant_id: UUID,
-        issuer_id: UUID,
-        recipient_email: str,
-        actor: Actor,
-        at: datetime,
-    ) -> None:
+    def send(self, tx: Transaction, delivery: NewDelivery, *, recipient_email: str) -> InboxItemRecord:
         """Send a new attestation to its recipient, in the transaction that issues it.
 
         A recipient who has an account gets it immediately.
         """
         address = role_rules.normalize_address(recipient_email)
-        person = org_store.find_user_by_address(tx.exec, address)
-        account = person if person is not None and person.status in (None, UserStatus.ACTIVE) else None
-        delivery = DeliveryRecord(
-            attestation_id=attestation_id,
-            tenant_id=tenant_id,
-            issuer_id=issuer_id,
-            recipient_email=address,
-            user_id=None if account is None else account.id,
-            state=(DeliveryState.PENDING if account is None else DeliveryState.DELIVERED).value,
-            created_at=at,
-            delivered_at=None if account is None else at,
-        )
-        audited_write.insert(tx, store.deliveries, delivery, AuditContext(tenant_id, actor, "delivery.create", at))
-        self._enqueue_mail(tx, delivery)
+        return self._add(tx, delivery, recipients.find_by_address(tx, address))
 
-    def _enqueue_mail(self, tx: Transaction, delivery: DeliveryRecord) -> None:
-        issuer = issuer_store.get(tx.exec, delivery.issuer_id, tenant_id=delivery.tenant_id)
-        link, recipient = self.links.share_url(delivery.attestation_id), delivery.recipient_email
-        if delivery.user_id is not None:
-            message = notification_mail(link, issuer_name=issuer.name)
+    def deliver(
+        self, tx: Transaction, delivery: NewDelivery, *, recipient_email: str | None, username: str | None
+    ) -> Delivered:
+        """Deliver an attestation to a further recipient, by address or by username.
+
+        A recipient who has it already, by whichever address or name, gets it once.
+
+        Raises:
+            ValidationFailed: mail cannot be delivered to the address.
+            NotFound: no account has the username.
+            Conflict: the attestation has as many recipients as it may have.
+        """
+        if username is not None:
+            recipient = recipients.find_by_username(tx, username)
         else:
-            message = invitation_mail(link, issuer_name=issuer.name, recipient=recipient)
+            address = role_rules.normalize_address(recipient_email or "", field="/recipient_email")
+            recipient = recipients.find_by_address(tx, address)
+        known = inbox_store.list_recipients(tx.exec, delivery.attestation_id)
+        for item in known:
+            if _is_for(item, recipient):
+                return Delivered(item, is_new=False)
+        rules.require_room(len(known))
+        return Delivered(self._add(tx, delivery, recipient), is_new=True)
+
+    def _add(self, tx: Transaction, delivery: NewDelivery, recipient: Recipient) -> InboxItemRecord:
+        has_account = recipient.account_id is not None
+        item = InboxItemRecord(
+            id=new_id(delivery.at),
+            attestation_id=delivery.attestation_id,
+            tenant_id=delivery.tenant_id,
+            issuer_id=delivery.issuer_id,
+            recipient_email=recipient.address if recipient.username is None else None,
+            user_id=recipient.account_id,
+            state=(DeliveryState.DELIVERED if has_account else DeliveryState.PENDING).value,
+            created_at=delivery.at,
+            delivered_at=delivery.at if has_account else None,
+            username=recipient.username,
+            safe_metadata=delivery.safe_metadata,
+            declined_at=None,
+            decline_reason=None,
+            read_state=ReadState.UNREAD.value,
+            updated_at=delivery.at,
+        )
+        context = AuditContext(delivery.tenant_id, delivery.actor, "delivery.create", delivery.at)
+        audited_write.insert(tx, inbox_store.items, item, context)
+        if recipient.account_id is not None:
+            count_item(tx, recipient.account_id, ReadState.UNREAD)
+        self._enqueue_mail(tx, item, recipient.address)
+        return item
+
+    def _enqueue_mail(self, tx: Transaction, item: InboxItemRecord, address: str) -> None:
+        issuer_name, link = _get_issuer_name(tx, item), self.links.share_url(item.attestation_id)
+        if item.user_id is not None:
+            message = notification_mail(link, issuer_name=issuer_name)
+        else:
+            message = invitation_mail(link, issuer_name=issuer_name, recipient=address)
         self.mails.enqueue(
             tx,
-            tenant_id=delivery.tenant_id,
-            recipient=recipient,
+            tenant_id=item.tenant_id,
+            recipient=address,
             subject=message.subject,
             text=message.text,
-            at=delivery.created_at,
+            at=item.created_at,
         )
 
     def deliver_waiting(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> int:
-        """Deliver all pending attestations for the address of a new account; return their number."""
-        waiting = store.list_waiting(tx.exec, address)
-        changes = {"user_id": user_id, "state": DeliveryState.DELIVERED.value, "delivered_at": at}
-        for delivery in waiting:
-            context = AuditContext(delivery.tenant_id, ACTOR, "delivery.claim", at)
-            audited_write.change(tx, store.deliveries, delivery, changes, context)
-        return len(waiting)
+        """Deliver all pending attestations for an address that an account now has; return the number of new items.
 
-    def get(self, attestation_id: UUID, *, caller: Caller) -> DeliveryRecord:
-        """Return the delivery of an attestation.
+        An attestation that the account has already by another address is delivered without a second item.
+        """
+        tx.cache[ACCOUNTS_CHANGED] = True
+        waiting = inbox_store.list_waiting(tx.exec, address)
+        known = inbox_store.list_known(tx.exec, address, account_id=user_id)
+        changes = {"state": DeliveryState.DELIVERED.value, "delivered_at": at, "updated_at": at}
+        for item in waiting:
+            is_known = item.attestation_id in known
+            context = AuditContext(item.tenant_id, ACTOR, "delivery.claim", at)
+            audited_write.change(
+                tx, inbox_store.items, item, changes if is_known else {**changes, "user_id": user_id}, context
+            )
+        claimed = sum(item.attestation_id not in known for item in waiting)
+        count_item(tx, user_id, ReadState.UNREAD, by=claimed)
+        return claimed
+
+    def list_recipients(self, attestation_id: UUID, *, caller: Caller) -> list[InboxItemRecord]:
+        """List the deliveries of an attestation, oldest first: there is at least one.
 
         Raises:
             NotFound: the caller's tenant has no attestation with this id, or it has no recipient.
         """
         with self.storage.read() as connection:
-            return store.get_delivery(connection.execute, attestation_id, tenant_id=caller.tenant_id)
+            items = inbox_store.list_recipients(connection.execute, attestation_id)
+        if not items or items[0].tenant_id != caller.tenant_id:
+            raise NotFound("delivery of attestation", attestation_id)
+        return items
+
+
+def _is_for(item: InboxItemRecord, recipient: Recipient) -> bool:
+    """Whether an item is of this recipient: of the account, or of the address or username that the issuer named."""
+    if recipient.account_id is not None and item.user_id == recipient.account_id:
+        return True
+    if recipient.username is not None:
+        return item.username == recipient.username
+    return item.recipient_email == recipient.address
+
+
+def _get_issuer_name(tx: Transaction, item: InboxItemRecord) -> str:
+    """Return the issuer's name, read once for the mints of a group unless one of them changes issuers."""
+    name = None if KEYS_CHANGED in tx.cache else ISSUER_NAMES.get(tx, item.issuer_id)
+    return name or issuer_store.get(tx.exec, item.issuer_id, tenant_id=item.tenant_id).name
 
 
 def notification_mail(link: str, *, issuer_name: str) -> MailText:

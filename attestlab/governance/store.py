@@ -15,10 +15,10 @@ from sqlmodel.sql.sqltypes import UTCDateTime
 
 from attestlab.attestations.rules import Status
 from attestlab.attestations.store import attestations
+from attestlab.consumer.inbox.store import items as inbox_items
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.errors import NotFound
 from attestlab.core.filters import build_conditions
-from attestlab.delivery.store import deliveries
 from attestlab.governance.rules import RequestStatus, RequestType
 from attestlab.governance.shapes import RequestsQuery
 from attestlab.governance.tables import IssuerRequest, IssuerRequestRecord
@@ -181,10 +181,10 @@ def count_by_month(
 def count_by_recipient(
     connection: Connection, tenant_id: UUID, issuer_id: UUID, kid: str | None, *, now: datetime, limit: int
 ) -> Sequence[RecipientCount]:
-    """Count attestations by the recipient of their delivery, largest count first."""
-    recipient = deliveries.c.recipient_email.label("recipient")
+    """Count attestations by their recipients, as the issuer named them, largest count first."""
+    recipient = func.coalesce(inbox_items.c.recipient_email, inbox_items.c.username).label("recipient")
     query = select(recipient, _ALL, _count_valid(now)).join(
-        deliveries, deliveries.c.attestation_id == attestations.c.id
+        inbox_items, inbox_items.c.attestation_id == attestations.c.id
     )
     query = query.where(*_build_filter(tenant_id, issuer_id, kid))
     found = connection.execute(query.group_by(recipient).order_by(_ALL.desc(), recipient).limit(limit))

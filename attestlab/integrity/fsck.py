@@ -25,6 +25,8 @@ from attestlab.attestations.store import SignedAttestation
 from attestlab.attestations.verification.facts import build_statement
 from attestlab.blog import store as blog_store
 from attestlab.consumer.accounts import store as account_store
+from attestlab.consumer.inbox import counts as inbox_counts
+from attestlab.consumer.inbox import store as inbox_store
 from attestlab.core.crypto import jws, sealing, signing
 from attestlab.core.crypto.canonical_json import sha256_b64url
 from attestlab.core.crypto.rsa_moduli import require_unfactorable
@@ -39,7 +41,6 @@ from attestlab.core.records.integrity import (
     find_noncanonical,
     find_unaudited,
 )
-from attestlab.delivery import store as delivery_store
 from attestlab.governance import store as governance_store
 from attestlab.identity import store as identity_store
 from attestlab.installation import Installation
@@ -239,7 +240,7 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] =
     (issuer_store.logos, "issuer_logo", lambda row: str(row["issuer_id"])),
     (issuer_store.keys, "key", lambda row: format_key_name(row["issuer_id"], row["kid"])),
     (attestation_store.attestations, "attestation", lambda row: str(row["id"])),
-    (delivery_store.deliveries, "delivery", lambda row: str(row["attestation_id"])),
+    (inbox_store.items, "delivery", lambda row: str(row["id"])),
     (blog_store.posts, "blog_post", lambda row: str(row["id"])),
     (blog_store.slugs, "blog_slug", lambda row: str(row["slug"])),
     (blog_store.media, "blog_medium", lambda row: str(row["sha256"])),
@@ -266,6 +267,12 @@ def _check_audited_rows(connection: Connection) -> Iterator[Problem]:
     for table, kind, name in _AUDITED:
         for resource_id, message in find_unaudited(connection, table, resource_type=kind, name=name):
             yield Problem(kind, resource_id, message)
+
+
+def _check_inboxes(connection: Connection) -> Iterator[Problem]:
+    """Compare the counts of inboxes with their items."""
+    for account, message in inbox_counts.find_inconsistencies(connection):
+        yield Problem("inbox", account, message)
 
 
 def _check_usage(connection: Connection, lab: Installation) -> Iterator[Problem]:
@@ -313,6 +320,7 @@ _CHECKS: dict[str, Callable[[Connection, Installation, FsckPart], Iterator[Probl
     "audit": lambda connection, _lab, _part: check_audit_trails(connection, other_chains=_OTHER_CHAINS),
     "outbox": lambda connection, _lab, _part: check_outbox(connection),
     "rows": lambda connection, _lab, _part: _check_audited_rows(connection),
+    "inboxes": lambda connection, _lab, _part: _check_inboxes(connection),
     "cosignatures": lambda connection, _lab, _part: check_cosignatures(connection),
     "usage": lambda connection, lab, _part: _check_usage(connection, lab),
     "answers": lambda connection, _lab, _part: _check_idempotency_records(connection),

@@ -116,6 +116,18 @@ def get(execute: Execute, issuer_id: UUID, *, tenant_id: UUID) -> IssuerRecord:
     return row
 
 
+def find_name(execute: Execute, issuer_id: UUID) -> str | None:
+    """Return the name of an issuer of any tenant."""
+    name: str | None = execute(select(issuers.c.name).where(issuers.c.id == issuer_id)).scalar()
+    return name
+
+
+def find_names(execute: Execute, issuer_ids: Collection[UUID]) -> dict[UUID, str]:
+    """Return the names of these issuers of any tenant, by their ids; leaves out those that do not exist."""
+    query = select(issuers.c.id, issuers.c.name).where(issuers.c.id.in_(issuer_ids))
+    return {row[0]: row[1] for row in execute(query)}
+
+
 def page(
     connection: Connection, *, tenant_id: UUID, before: UUID | None, offset: int, limit: int
 ) -> list[IssuerRecord]:

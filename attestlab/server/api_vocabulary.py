@@ -9,8 +9,8 @@ from typing import Final, get_args
 from attestlab.attestations import rules as attestation_rules
 from attestlab.attestations.schemas.catalogue import CATALOGUE, ContentType
 from attestlab.blog import rules as blog_rules
+from attestlab.consumer.inbox.rules import DeliveryState, ReadState
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.delivery.service import DeliveryState
 from attestlab.exports.baking.pictures import PictureFormat
 from attestlab.governance import rules as governance_rules
 from attestlab.issuers import rules as issuer_rules
@@ -55,6 +55,7 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "OpenBadgeFormat": ["jwt", "png", "svg"],
     "OpenBadgePictureFormat": PictureFormat,
     "DeliveryState": DeliveryState,
+    "ReadState": ReadState,
     "Scope": [*org_rules.Scope, *org_rules.ConsumerScope],
     "TenantScope": org_rules.Scope,
     "Role": org_rules.Role,

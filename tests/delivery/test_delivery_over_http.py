@@ -11,7 +11,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from attestlab.delivery.store import deliveries
+from attestlab.consumer.inbox.store import items
 from attestlab.installation import Installation
 from attestlab.mail.service import LeasedMail
 from attestlab.mail.store import mails
@@ -110,7 +110,7 @@ def test_accepting_an_invitation_delivers_pending_attestations(registry: Registr
     shown = [registry.delivery_of(minted).json() for minted in (early, late)]
     assert [one["delivery_state"] for one in shown] == ["DELIVERED"] * 2
     assert {one["delivered_at"] for one in shown} == {joined.json()["joined_at"]}
-    assert read_audit_trail(registry.lab, early["id"])[-1] == ("delivery.claim", "SERVICE")
+    assert read_audit_trail(registry.lab, shown[0]["items"][0]["id"])[-1] == ("delivery.claim", "SERVICE")
     assert registry.delivery_of(other).json()["delivery_state"] == "PENDING"
 
 
@@ -168,4 +168,4 @@ def test_mail_and_delivery_are_stored_only_with_the_attestation(registry: Regist
     assert [item["http_status"] for item in answer["items"]] == [201, 404, 201]
     assert [recipient for recipient, _, _ in registry.letters()] == ["ada@people.example"] * 2
     with registry.lab.storage.read() as connection:
-        assert len(connection.execute(select(deliveries.c.attestation_id)).all()) == 2
+        assert len(connection.execute(select(items.c.attestation_id)).all()) == 2

@@ -14,7 +14,13 @@ from attestlab.risk.signals import store
 from attestlab.risk.signals.bulk import BulkOptions
 from attestlab.risk.signals.recording import NewSignal
 from attestlab.risk.signals.store import BulkProgressRecord
-from support.earlier_records import undo_revision_26, undo_revision_27, undo_revision_28, undo_revision_29
+from support.earlier_records import (
+    undo_revision_26,
+    undo_revision_27,
+    undo_revision_28,
+    undo_revision_29,
+    undo_revision_30,
+)
 from support.orgs import forget_group_scopes
 
 
@@ -82,6 +88,7 @@ def test_records_from_before_links_get_them_by_the_upgrade(lab: Installation, ca
         store.begin_progress(tx, BulkProgressRecord(b"begun", 5, lab.clock.now()))
     _undo_revision_25(lab)
     with lab.storage.engine.begin() as connection:
+        undo_revision_30(connection)
         undo_revision_29(connection)
         undo_revision_28(connection)
         undo_revision_27(connection)

@@ -32,3 +32,14 @@ def undo_revision_29(connection: Connection) -> None:
     """Drop the tables of consumers' accounts, and the tokens in mailed links."""
     for table in ("consumer_accounts", "consumer_addresses", "consumer_signups", "mailed_tokens"):
         connection.exec_driver_sql(f"DROP TABLE {table}")
+
+
+def undo_revision_30(connection: Connection) -> None:
+    """Move the items of the inbox back to the deliveries, of which an attestation had one."""
+    connection.exec_driver_sql(
+        "CREATE TABLE deliveries AS "
+        "SELECT attestation_id, tenant_id, issuer_id, recipient_email, user_id, state, created_at, delivered_at "
+        "FROM inbox_items"
+    )
+    for table in ("inbox_items", "inbox_counts"):
+        connection.exec_driver_sql(f"DROP TABLE {table}")

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from operator import itemgetter
+from typing import Final
 
 from sqlalchemy import LargeBinary, Table
 from sqlmodel.sql.sqltypes import UTCDateTime
@@ -18,13 +19,15 @@ from attestlab.core.crypto.canonical_json import canonical_trusted, sha256_hex
 from attestlab.core.encoding import b64url_encode
 
 METADATA_KEY = "row_sha256"
+UNDIGESTED: Final = {"info": {"digested": False}}
 
 
 def row_sha256(table: Table, row: Mapping[str, object]) -> str:
     """Compute the digest of a row: SHA-256 (hex) of its columns as canonical JSON.
 
     Bytes are written as base64url, ids as text, times in UTC with all stored digits. A column that a later
-    revision added (`since`) is included only if it is not null, so that older digests stay valid.
+    revision added (`since`) is included only if it is not null, so that older digests stay valid. A column that is
+    UNDIGESTED is left out: a key that the audit entry names anyway, or what may change without an audit entry.
 
     Raises:
         KeyError: a column is not in `row`; the value that the database would store is not known yet.
@@ -56,11 +59,12 @@ class _Columns:
     """
 
     def __init__(self, table: Table) -> None:
-        self.all = sorted(column.name for column in table.columns)
+        digested = [column for column in table.columns if column.info.get("digested", True)]
+        self.all = sorted(column.name for column in digested)
         self.get_values = itemgetter(*self.all)
-        self.bytes = [column.name for column in table.columns if isinstance(column.type, LargeBinary)]
-        self.times = [column.name for column in table.columns if isinstance(column.type, UTCDateTime)]
-        self.since = [column.name for column in table.columns if "since" in column.info]
+        self.bytes = [column.name for column in digested if isinstance(column.type, LargeBinary)]
+        self.times = [column.name for column in digested if isinstance(column.type, UTCDateTime)]
+        self.since = [column.name for column in digested if "since" in column.info]
 
 
 _columns = cache(_Columns)

@@ -1,0 +1,1 @@
+"""The inbox: what issuers delivered to a recipient, one item for an attestation and its recipient."""
