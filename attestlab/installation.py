@@ -17,6 +17,8 @@ from sqlalchemy import Connection
 from attestlab import migrations
 from attestlab.attestations import log_lookup
 from attestlab.attestations import store as attestation_store
+from attestlab.attestations.holdings import Holdings
+from attestlab.attestations.inbox.service import Inbox
 from attestlab.attestations.issuances import find_issuances
 from attestlab.attestations.metering import service as metering
 from attestlab.attestations.packs.service import Packs
@@ -25,6 +27,7 @@ from attestlab.blog.service import Blog
 from attestlab.consumer.accounts.addresses import require_unclaimed
 from attestlab.consumer.accounts.capability import ConsumerAccounts
 from attestlab.consumer.inbox import counts as inbox_counts
+from attestlab.consumer.inbox import store as inbox_store
 from attestlab.core import atomic_files
 from attestlab.core.clock import Clock
 from attestlab.core.crypto import keyring
@@ -181,9 +184,11 @@ class Installation:
             log=self.log,
             status_lists=self.status_lists,
             deliveries=self.deliveries,
+            holdings=Holdings([inbox_store.select_held]),
             decisions=self.policy_decisions,
             counters=self.counters,
         )
+        self.inbox = Inbox(storage=storage, clock=clock, attestations=self.attestations, deliveries=self.deliveries)
         self.policy_attributes = AttributeRegistryService(storage=storage, clock=clock)
         self.verification_profiles = Profiles(storage=storage, clock=clock)
         self.packs = Packs(storage=storage, clock=clock)

@@ -32,7 +32,7 @@ from attestlab.core.errors import (
 )
 from attestlab.delivery.share_links import Links
 from attestlab.orgs import usage
-from attestlab.orgs.rules import Caller, Scope
+from attestlab.orgs.rules import Caller, Realm, Scope
 from attestlab.web import problems
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, decode_number, split_page
@@ -232,13 +232,15 @@ def mint_batch(
 async def list_attestations(
     request: Request, query: AttestationsQuery, caller: Caller, attestations: Attestations, executor: Executor
 ) -> Page[AttestationOut]:
-    """List the tenant's attestations, newest first.
+    """List the tenant's attestations, newest first; a consumer's are those that they hold.
 
-    Filters are combined; each matches exactly, and the times compare with `created_at`.
+    Filters are combined; each matches exactly, and the times compare with `created_at`. A consumer holds what was
+    delivered to them and what they protect, and reads its record, bundle and exports, too.
 
-    With a filter or an offset the query may skip many rows, so it runs in a thread.
+    With a filter or an offset, or for a consumer, the query may skip many rows, so it runs in a thread.
     """
-    read = executor.run_in_thread if query.passes_over_rows else executor.read
+    is_slow = query.passes_over_rows or caller.realm is Realm.CONSUMER
+    read = executor.run_in_thread if is_slow else executor.read
     rows = await read(
         partial(
             attestations.page,

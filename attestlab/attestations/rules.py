@@ -125,14 +125,15 @@ def compute_current_status(stored: Status, expiry_at: datetime | None, *, now: d
 
 
 def require_valid(status: Status) -> None:
-    """Reject a change of an attestation that is not VALID; other statuses are final (SPEC, States and transitions).
+    """Reject what only a VALID attestation allows; other statuses are final (SPEC, States and transitions).
 
     Raises:
         Conflict: the status is not VALID.
     """
     if status is not Status.VALID:
         raise Conflict(
-            f"The attestation is {status.value}, which is final. Only a VALID one can be revoked or superseded.",
+            f"The attestation is {status.value}, which is final. "
+            "Only a VALID one can be revoked, superseded or delivered.",
             details={"status": status.value},
         )
 

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from attestlab.attestations import lifecycle, minting, policy_enforcement, rules, store
 from attestlab.attestations.events import AttestationCreated
+from attestlab.attestations.holdings import Holdings
 from attestlab.attestations.lifecycle import TIMEKEEPER, StatusChange, StatusChanged
 from attestlab.attestations.metering import service as metering
 from attestlab.attestations.metering.daily_meter import Meter, verifications_per_day
@@ -64,6 +65,7 @@ class Attestations:
         log: Log,
         status_lists: StatusListPublisher,
         deliveries: Deliveries,
+        holdings: Holdings,
         decisions: Decisions,
         counters: Counters,
     ) -> None:
@@ -73,6 +75,7 @@ class Attestations:
         self.log = log
         self.status_lists = status_lists
         self.deliveries = deliveries
+        self.holdings = holdings
         self.enforcement = PolicyEnforcement(decisions)
         self.daily_meter = Meter(storage=storage, counters=counters)
 
@@ -95,7 +98,8 @@ class Attestations:
         if (pack_id := request.pack_id) is not None:
             find(("pack", pack_id), lambda: self._require_pack(pack_id, caller, tx))
         if request.supersedes is not None:
-            superseded = self.get(request.supersedes, caller=caller, tx=tx)
+            with self.storage.read(tx) as connection:  # one's own, not what a consumer may read
+                superseded = store.get(connection, request.supersedes, tenant_id=caller.tenant_id)
             rules.require_valid(compute_status(superseded, now=self.clock.now()))
         name = ("signing_key", caller.tenant_id, request.issuer_id, request.kid)
         read_key = partial(self.get_signing_key, request=request, caller=caller)
@@ -247,22 +251,22 @@ class Attestations:
         return len(rows)
 
     def get(self, attestation_id: UUID, *, caller: Caller, tx: Transaction | None = None) -> AttestationRecord:
-        """Get an attestation of the caller's tenant.
+        """Get an attestation that the caller may read: of its tenant, or held by a consumer.
 
         Raises:
-            NotFound: the caller's tenant has no attestation with this id.
+            NotFound: there is none with this id.
         """
         with self.storage.read(tx) as connection:
-            return store.get(connection, attestation_id, tenant_id=caller.tenant_id)
+            return self.holdings.get(connection, attestation_id, caller=caller)
 
     def page(
         self, query: AttestationsQuery, *, caller: Caller, before: int | None = None, offset: int = 0, limit: int = 50
     ) -> list[AttestationRecord]:
-        """List attestations of the caller's tenant in descending order of log index, below `before`."""
-        now = self.clock.now()
+        """List attestations that the caller may read in descending order of log index, below `before`."""
+        now, is_readable = self.clock.now(), self.holdings.build_condition(caller)
         with self.storage.read() as connection:
             return store.page(
-                connection, query, tenant_id=caller.tenant_id, now=now, before=before, offset=offset, limit=limit
+                connection, query, is_readable=is_readable, now=now, before=before, offset=offset, limit=limit
             )
 
     def verify(
@@ -349,10 +353,10 @@ class Attestations:
         """Load the parts of a bundle: attestation with issuer, key and log entry, log proofs, and signed tree head.
 
         Raises:
-            NotFound: the caller's tenant has no attestation with this id.
+            NotFound: the caller may read no attestation with this id.
         """
         with self.storage.read() as connection:
-            store.get(connection, attestation_id, tenant_id=caller.tenant_id)
+            self.holdings.get(connection, attestation_id, caller=caller)
             return self._load_evidence(connection, attestation_id)
 
     def export(self, attestation_id: UUID, *, caller: Caller | None, client_address: str | None = None) -> Export:
@@ -362,11 +366,11 @@ class Attestations:
         Without `caller` the attestation may be of any tenant; only the public page may omit it.
 
         Raises:
-            NotFound: the caller's tenant has no attestation with this id; without `caller`, no tenant has.
+            NotFound: the caller may read no attestation with this id; without `caller`, no tenant has one.
         """
         with self.storage.read() as connection:
             if caller is not None:
-                store.get(connection, attestation_id, tenant_id=caller.tenant_id)
+                self.holdings.get(connection, attestation_id, caller=caller)
             evidence, proofs, head = self._load_evidence(connection, attestation_id)
             decisions = self.enforcement.evaluate_export(
                 connection, evidence, caller=caller, client_address=client_address, now=self.clock.now()

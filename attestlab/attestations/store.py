@@ -172,6 +172,19 @@ def get(connection: Connection, attestation_id: UUID, *, tenant_id: UUID) -> Att
     return found
 
 
+def get_readable(connection: Connection, attestation_id: UUID, is_readable: ColumnElement[bool]) -> AttestationRecord:
+    """Get an attestation of any tenant that meets a condition; others are not found.
+
+    Raises:
+        NotFound: there is no such attestation.
+    """
+    query = select(*_COLUMNS).where(attestations.c.id == attestation_id, is_readable)
+    found = fetch_one(connection.execute(query), AttestationRecord)
+    if found is None:
+        raise NotFound("attestation", attestation_id)
+    return found
+
+
 def get_for_update(tx: Transaction, attestation_id: UUID, *, tenant_id: UUID) -> AttestationRecord:
     """Get an attestation under the writer's lock, including changes of this transaction.
 
@@ -250,14 +263,14 @@ def page(
     connection: Connection,
     criteria: AttestationsQuery,
     *,
-    tenant_id: UUID,
+    is_readable: ColumnElement[bool],
     now: datetime,
     before: int | None,
     offset: int,
     limit: int,
 ) -> list[AttestationRecord]:
-    """List the tenant's attestations in descending order of log index, below `before`."""
-    query = select(*_COLUMNS).where(attestations.c.tenant_id == tenant_id)
+    """List the attestations that a caller may read in descending order of log index, below `before`."""
+    query = select(*_COLUMNS).where(is_readable)
     if before is not None:
         query = query.where(attestations.c.log_index < before)
     query = query.where(*build_conditions(criteria, attestations.c))

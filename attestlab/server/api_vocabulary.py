@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final, get_args
 
 from attestlab.attestations import rules as attestation_rules
+from attestlab.attestations.inbox.shapes import InboxFilter
 from attestlab.attestations.schemas.catalogue import CATALOGUE, ContentType
 from attestlab.blog import rules as blog_rules
 from attestlab.consumer.inbox.rules import DeliveryState, ReadState
@@ -56,6 +57,7 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "OpenBadgePictureFormat": PictureFormat,
     "DeliveryState": DeliveryState,
     "ReadState": ReadState,
+    "InboxFilter": InboxFilter,
     "Scope": [*org_rules.Scope, *org_rules.ConsumerScope],
     "TenantScope": org_rules.Scope,
     "Role": org_rules.Role,
@@ -101,6 +103,7 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
 PATH_PARAMETERS: Final[Mapping[str, str]] = {
     "attestations/{id}": "The attestation. Format: UUID, 36 characters. Source: CONTRACT 5.",
     "attestation-packs/{id}": "The pack. Format: UUID, 36 characters. Source: CONTRACT 5.",
+    "inbox/{id}": "The item. Format: UUID, 36 characters. Source: CONTRACT 11.2.",
     "schemas/{id}": "The schema. Format: a schema id of the catalogue. Source: CONTRACT 5.",
     "a/{id}": "The attestation. Format: UUID, 36 characters. Source: CONTRACT 5.",
     "assets/{name}": "The file; its name contains a hash of its content. Format: a file name. Source: CONTRACT 5.",

@@ -14,6 +14,7 @@ from functools import partial
 from tornado.netutil import bind_sockets
 
 from attestlab.attestations import routes as attestation_routes
+from attestlab.attestations.inbox import routes as inbox_routes
 from attestlab.attestations.metering.write_behind import WriteBehind
 from attestlab.attestations.packs import routes as pack_routes
 from attestlab.attestations.schemas import routes as schema_routes
@@ -85,6 +86,7 @@ TITLE = "AttestLab"
 CAPABILITIES: tuple[Routes, ...] = (
     attestation_routes.routes,
     pack_routes.routes,
+    inbox_routes.routes,
     verification_routes.routes,
     schema_routes.routes,
     export_routes.routes,

@@ -1,0 +1,138 @@
+"""Records of the inbox: the upgrade moves deliveries, fsck finds changes, and a page costs what it shows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import Column, Connection, DateTime, MetaData, Table, event, select, update
+
+from attestlab import migrations
+from attestlab.attestations.inbox import store
+from attestlab.consumer.inbox.counts import counts, get_counts
+from attestlab.consumer.inbox.rules import ReadState
+from attestlab.consumer.inbox.store import items
+from attestlab.consumer.inbox.tables import InboxItemRecord
+from attestlab.core.records import audited_write
+from attestlab.core.records.actors import COMMAND_LINE
+from attestlab.core.records.audited_write import AuditContext
+from attestlab.core.records.row_digest import row_sha256
+from attestlab.installation import Installation
+from attestlab.integrity.fsck import fsck
+from support.earlier_records import undo_revision_30
+from support.inbox import Json, Recipient, Registry, serve_registry
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.both_engines
+def test_deliveries_of_before_become_items_whose_digests_verify(lab: Installation) -> None:
+    with serve_registry(lab) as registry:
+        delivered, waiting = registry.mint(), registry.mint()
+        ada = registry.consumer("ada@people.example")
+        ada.client.close()
+    add_delivery_of_before(lab, registry, delivered, "ada@people.example", ada.user_id)
+    add_delivery_of_before(lab, registry, waiting, "grace@people.example", None)
+    with lab.storage.engine.begin() as connection:
+        undo_revision_30(connection)
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0029'")
+
+    migrations.upgrade(lab.storage)
+
+    with lab.storage.read() as connection:
+        moved = {str(row.attestation_id): row for row in connection.execute(select(*items.c))}
+        assert get_counts(connection.execute, ada.user_id)[ReadState.UNREAD] == 1
+    assert {key: row.state for key, row in moved.items()} == {delivered["id"]: "DELIVERED", waiting["id"]: "PENDING"}
+    assert all(row.id == row.attestation_id and row.read_state == "UNREAD" for row in moved.values())
+    assert list(fsck(lab)) == []
+
+
+def add_delivery_of_before(
+    lab: Installation, registry: Registry, attestation: Json, address: str, user_id: UUID | None
+) -> None:
+    """Deliver an attestation as before revision 0030: the audit trail names the delivery after the attestation."""
+    now, attestation_id = lab.clock.now(), UUID(attestation["id"])
+    row = InboxItemRecord(
+        id=attestation_id,
+        attestation_id=attestation_id,
+        tenant_id=registry.tenant.tenant_id,
+        issuer_id=UUID(registry.issuer["id"]),
+        recipient_email=address,
+        user_id=user_id,
+        state="PENDING" if user_id is None else "DELIVERED",
+        created_at=now,
+        delivered_at=None if user_id is None else now,
+        username=None,
+        safe_metadata=None,
+        declined_at=None,
+        decline_reason=None,
+        read_state="UNREAD",
+        updated_at=now,
+    )
+    with lab.storage.write() as tx:
+        context = AuditContext(row.tenant_id, COMMAND_LINE, "delivery.create", now)
+        audited_write.insert(tx, items, row, context)
+
+
+def test_the_digest_of_an_item_is_that_of_the_delivery_before() -> None:
+    columns = ("attestation_id", "tenant_id", "issuer_id", "recipient_email", "user_id", "state")
+    times = ("created_at", "delivered_at")
+    before = Table("deliveries", MetaData(), *(Column(name, DateTime) for name in (*columns, *times)))
+    values: dict[str, object] = {**{name: f"the {name}" for name in columns}, **dict.fromkeys(times, NOON)}
+    since = dict.fromkeys(("username", "safe_metadata", "declined_at", "decline_reason"))
+
+    digest = row_sha256(items, {**values, **since, "id": UUID(int=1), "read_state": "READ", "updated_at": NOON})
+
+    assert digest == row_sha256(before, values)
+
+
+@pytest.mark.tampered
+def test_fsck_finds_a_wrong_count_and_a_changed_recipient(registry: Registry, ada: Recipient) -> None:
+    registry.mint(recipient_email=ada.email)
+    registry.mint(recipient_email="b@people.example")
+    with registry.lab.storage.engine.begin() as connection:
+        connection.execute(update(counts).values(read=counts.c.read + 1))
+        pending = items.c.state == "PENDING"
+        connection.execute(update(items).where(pending).values(recipient_email="eve@people.example"))
+
+    found = {(problem.kind, problem.message) for problem in fsck(registry.lab)}
+
+    assert found == {
+        ("inbox", "the count of its items differs from the items"),
+        ("delivery", "the row differs from what was audited last"),
+    }
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize("states", [(ReadState.UNREAD,), tuple(ReadState)])
+@pytest.mark.parametrize("before", [None, uuid4()])
+def test_a_page_reads_ranges_of_one_index(
+    registry: Registry, states: tuple[ReadState, ...], before: UUID | None
+) -> None:
+    storage = registry.lab.storage
+    with storage.engine.connect() as connection:
+        plan = plan_of_page(connection, is_sqlite=storage.is_sqlite, states=states, before=before)
+        connection.rollback()
+
+    assert plan.count("ix_inbox_items_of_account") == len(states)
+    assert not any(scan in plan for scan in ("SCAN inbox_items", "Seq Scan on inbox_items"))
+
+
+def plan_of_page(connection: Connection, *, is_sqlite: bool, states: tuple[ReadState, ...], before: Any) -> str:
+    """The engine's plan for a page, as text; PostgreSQL is kept from scanning the few rows that there are."""
+    statements: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool) -> None:
+        statements.append((statement, parameters))
+
+    event.listen(connection.engine, "before_cursor_execute", note)
+    store.page(connection.execute, uuid4(), states, before=before, limit=50)
+    event.remove(connection.engine, "before_cursor_execute", note)
+    if not is_sqlite:
+        connection.exec_driver_sql("SET enable_seqscan = off")
+        connection.exec_driver_sql("SET enable_bitmapscan = off")
+    explain = "EXPLAIN QUERY PLAN" if is_sqlite else "EXPLAIN"
+    ((statement, parameters),) = statements
+    return "\n".join(str(row[-1]) for row in connection.exec_driver_sql(f"{explain} {statement}", parameters))
