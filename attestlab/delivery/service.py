@@ -36,6 +36,8 @@ from attestlab.orgs.rules import Caller
 ACTOR = SystemActor("attestlab-delivery")  # completes a delivery when its recipient opens an account
 ISSUER_NAMES = ForeseenRead("issuer names", find=issuer_store.find_name, find_all=issuer_store.find_names)
 
+_CLAIMED = ("state", "delivered_at", "updated_at", "user_id")  # what changes when an account has the address
+
 
 @dataclass(frozen=True)
 class NewDelivery:
@@ -151,15 +153,25 @@ class Deliveries:
         tx.cache[ACCOUNTS_CHANGED] = True
         waiting = inbox_store.list_waiting(tx.exec, address)
         known = inbox_store.list_known(tx.exec, address, account_id=user_id)
-        changes = {"state": DeliveryState.DELIVERED.value, "delivered_at": at, "updated_at": at}
-        for item in waiting:
-            is_known = item.attestation_id in known
-            context = AuditContext(item.tenant_id, ACTOR, "delivery.claim", at)
-            audited_write.change(
-                tx, inbox_store.items, item, changes if is_known else {**changes, "user_id": user_id}, context
+        delivered = [
+            item._replace(
+                state=DeliveryState.DELIVERED.value,
+                delivered_at=at,
+                updated_at=at,
+                user_id=None if item.attestation_id in known else user_id,
             )
-        claimed = sum(item.attestation_id not in known for item in waiting)
-        count_item(tx, user_id, ReadState.UNREAD, by=claimed)
+            for item in waiting
+        ]
+        audited_write.change_all(
+            tx,
+            inbox_store.items,
+            delivered,
+            _CLAIMED,
+            lambda item: AuditContext(item.tenant_id, ACTOR, "delivery.claim", at),
+        )
+        claimed = sum(item.user_id is not None for item in delivered)
+        if claimed:
+            count_item(tx, user_id, ReadState.UNREAD, by=claimed)
         return claimed
 
     def list_recipients(self, attestation_id: UUID, *, caller: Caller) -> list[InboxItemRecord]:

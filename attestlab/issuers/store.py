@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, String, Uuid, and_, bindparam, func, select
+from sqlalchemy import ARRAY, Connection, String, Uuid, and_, any_, bindparam, func, select
 
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.foreseen_reads import KeyRows
@@ -49,6 +49,7 @@ class KeyPlace(NamedTuple):
     kid: str
 
 
+_NAMES = select(issuers.c.id, issuers.c.name).where(issuers.c.id == any_(bindparam("ids", type_=ARRAY(Uuid()))))
 _places = KeyRows(tenant_id=Uuid(), issuer_id=Uuid(), kid=String())
 _SIGNING_AT = _SIGNING.where(*(keys.c[name] == bindparam(name) for name in KeyPlace._fields))
 _SIGNING_AT_ALL = _SIGNING.join(_places.rows, and_(*(keys.c[name] == _places.c[name] for name in KeyPlace._fields)))
@@ -123,9 +124,8 @@ def find_name(execute: Execute, issuer_id: UUID) -> str | None:
 
 
 def find_names(execute: Execute, issuer_ids: Collection[UUID]) -> dict[UUID, str]:
-    """Return the names of these issuers of any tenant, by their ids; leaves out those that do not exist."""
-    query = select(issuers.c.id, issuers.c.name).where(issuers.c.id.in_(issuer_ids))
-    return {row[0]: row[1] for row in execute(query)}
+    """Return the names of these issuers of any tenant, on PostgreSQL; leaves out those that do not exist."""
+    return {row[0]: row[1] for row in execute(_NAMES, {"ids": list(issuer_ids)})}
 
 
 def page(

@@ -193,4 +193,18 @@ CHALLENGES = CurrentRows(
     },
     store.select_challenges,
 )
-ALL = (ISSUERS, POLICIES, CASES, CHALLENGES)
+INBOX_ITEMS = CurrentRows(
+    "inbox_items",
+    {
+        "id": Column(TEXT, "The delivery. Format: UUID, 36 characters. Source: docs/inbox.md."),
+        "tenant_id": Column(TEXT, "The tenant of the issuer. Format: UUID, 36 characters."),
+        "attestation_id": Column(TEXT, "The attestation. Format: UUID, 36 characters."),
+        "issuer_id": Column(TEXT, "The issuer. Format: UUID, 36 characters."),
+        "delivery_state": Column(TEXT, "Its state. Format: PENDING, DELIVERED or DECLINED. Source: docs/inbox.md."),
+        "created_at": Column(TIME, "When the issuer named the recipient. Format: UTC, microseconds."),
+        "delivered_at": Column(TIME, "When the recipient received it. Format: UTC, microseconds.", nullable=True),
+        "declined_at": Column(TIME, "When the recipient declined it. Format: UTC, microseconds.", nullable=True),
+    },
+    store.select_inbox_items,
+)
+ALL = (ISSUERS, POLICIES, CASES, CHALLENGES, INBOX_ITEMS)

@@ -168,6 +168,7 @@ class TenantLake:
         self.policies = self._reader("policies")
         self.cases = self._reader("cases")
         self.challenges = self._reader("challenges")
+        self.inbox_items = self._reader("inbox_items")
 
     def sql(self, query: str, parameters: SqlParameters = None) -> Relation:
         """Run one query that reads the data sets by their names, all as of one moment.

@@ -18,6 +18,7 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, and_, select
 from attestlab.attestations.events import VerificationCompleted, VerificationFailed
 from attestlab.attestations.store import attestations
 from attestlab.audit.store import events as trail
+from attestlab.consumer.inbox.store import items as inbox_items
 from attestlab.core.db.tables import Record, iterate, table_of
 from attestlab.core.records import audit, hash_chain, outbox
 from attestlab.core.records.hash_chain import ChainHead
@@ -159,6 +160,19 @@ class CurrentPolicy(NamedTuple):
     updated_at: datetime
     digest: str
     document: str
+
+
+class DeliveredItem(NamedTuple):
+    """The delivery of an attestation to one recipient, without what names them."""
+
+    id: UUID
+    tenant_id: UUID
+    attestation_id: UUID
+    issuer_id: UUID
+    delivery_state: str
+    created_at: datetime
+    delivered_at: datetime | None
+    declined_at: datetime | None
 
 
 class Numbering(StrEnum):
@@ -314,6 +328,14 @@ def select_cases(connection: Connection, tenant_id: UUID) -> Iterator[RiskCaseRe
 def select_challenges(connection: Connection, tenant_id: UUID) -> Iterator[RiskChallengeRecord]:
     """Return the challenge decisions of a tenant."""
     return _select_current(connection, challenges, RiskChallengeRecord, tenant_id)
+
+
+def select_inbox_items(connection: Connection, tenant_id: UUID) -> Iterator[DeliveredItem]:
+    """Return the deliveries to recipients by a tenant's issuers as they are now."""
+    names = {"delivery_state": "state"}
+    columns = [inbox_items.c[names.get(name, name)] for name in DeliveredItem._fields]
+    query = select(*columns).where(inbox_items.c.tenant_id == tenant_id)
+    return iterate(connection.execute(query.execution_options(yield_per=ROWS_PER_FETCH)), DeliveredItem)
 
 
 def select_policies(connection: Connection, tenant_id: UUID) -> Iterator[CurrentPolicy]:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from attestlab.attestations.rules import Status, Verdict
+from attestlab.consumer.inbox.rules import DeliveryState
 from attestlab.issuers.rules import IssuerStatus, KeyStatus, RiskRating, TrustTier
 from attestlab.lake import current_rows, datasets
 from attestlab.lake.columns import TEXT, TIME, WHOLE, Column
@@ -140,5 +141,6 @@ ALL = (
     LakeView((current_rows.POLICIES,), "created_at", Scope.POLICIES_READ, {"status": [PolicyStatus]}),
     LakeView((current_rows.CASES,), "opened_at", Scope.RISK_READ, {"status": [CaseStatus], "outcome": [CaseOutcome]}),
     LakeView((current_rows.CHALLENGES,), "created_at", Scope.RISK_READ),
+    LakeView((current_rows.INBOX_ITEMS,), "created_at", Scope.ATTESTATIONS_READ, {"delivery_state": [DeliveryState]}),
 )
 BY_NAME = {view.name: view for view in ALL}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import Any
 from uuid import UUID
 
@@ -61,6 +62,11 @@ class Registry:
     tenant: TenantCreated
     issuer: Json
     clients: TenantClients
+    mark: str  # in all addresses and usernames, so that tests can share an installation
+
+    def address(self, name: str) -> str:
+        """An address that no other test has."""
+        return f"{name}.{self.mark}@people.example"
 
     def mint(self, **changes: Any) -> Json:
         answer = mint(self.client, make_mint_body(self.issuer, **changes))
@@ -83,9 +89,9 @@ class Registry:
         found: Json = answer.json()
         return found
 
-    def consumer(self, email: str, *, username: str | None = None) -> Recipient:
+    def consumer(self, name: str, *, username: str | None = None) -> Recipient:
         """Open an account, and sign in to it."""
-        made, client = self.clients.consumer(email)
+        made, client = self.clients.consumer(self.address(name))
         self.lab.orgs.set_plan(made.tenant_id, Plan.ENTERPRISE, {})  # how often they ask is not what is tested
         if username is not None:
             self._give_username(made.consumer_id, made.tenant_id, username)
@@ -108,9 +114,10 @@ class Registry:
             return self.lab.deliveries.deliver_waiting(tx, user_id=recipient.user_id, address=address, at=now)
 
     def mailed_to(self) -> list[str]:
-        """The recipients of all mails, in their order."""
+        """The recipients of the tenant's mails, in their order."""
+        theirs = select(mails.c.recipient).where(mails.c.tenant_id == self.tenant.tenant_id)
         with self.lab.storage.read() as connection:
-            return list(connection.execute(select(mails.c.recipient).order_by(mails.c.id)).scalars())
+            return list(connection.execute(theirs.order_by(mails.c.id)).scalars())
 
 
 @contextmanager
@@ -119,4 +126,4 @@ def serve_registry(lab: Installation) -> Iterator[Registry]:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
     key = create_api_key(lab, tenant, *Scope)
     with serve_in_thread(lab) as url, make_client(url, key=key) as client:
-        yield Registry(lab, client, tenant, register_issuer(client), TenantClients(lab, url, tenant))
+        yield Registry(lab, client, tenant, register_issuer(client), TenantClients(lab, url, tenant), token_hex(4))

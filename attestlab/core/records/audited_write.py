@@ -5,7 +5,7 @@ The change and its audit entry are one transaction. fsck detects a row that was 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -49,6 +49,21 @@ def change(tx: Transaction, table: Table, row: Record, changes: Mapping[str, obj
     changed = replace_columns(row, changes)
     _audit(tx, table, changed._asdict(), context)
     return changed
+
+
+def change_all(
+    tx: Transaction,
+    table: Table,
+    rows: Sequence[Record],
+    names: tuple[str, ...],
+    context_of: Callable[[Record], AuditContext],
+) -> None:
+    """Write the columns `names` of many rows with one statement, and audit each; `rows` are complete and changed."""
+    columns = [row._asdict() for row in rows]
+    if columns:
+        tx.bulk_update(table, names, columns)
+    for row, values in zip(rows, columns, strict=True):
+        _audit(tx, table, values, context_of(row))
 
 
 def _audit(tx: Transaction, table: Table, row: Mapping[str, object], context: AuditContext) -> None:

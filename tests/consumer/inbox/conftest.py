@@ -18,6 +18,6 @@ def registry(lab: Installation) -> Iterator[Registry]:
 
 @pytest.fixture
 def ada(registry: Registry) -> Iterator[Recipient]:
-    recipient = registry.consumer("ada@people.example", username="ada")
+    recipient = registry.consumer("ada", username=f"ada_{registry.mark}")
     with recipient.client:
         yield recipient

@@ -13,14 +13,15 @@ from support.in_process_server import make_client
 from support.inbox import INBOX, Recipient, Registry
 from support.orgs import create_api_key
 
-pytestmark = pytest.mark.both_engines
+pytestmark = pytest.mark.one_world
 MAX_RECIPIENTS = 20
 
 
+@pytest.mark.both_engines
 def test_an_attestation_is_delivered_to_a_username_with_a_mail(registry: Registry, ada: Recipient) -> None:
     minted = registry.mint()
 
-    delivery = registry.delivered(minted, username="ada", safe_metadata={"title": "Your <b>degree</b>"})
+    delivery = registry.delivered(minted, username=ada.username, safe_metadata={"title": "Your <b>degree</b>"})
 
     item = ada.only_item()
     assert delivery == {
@@ -33,18 +34,18 @@ def test_an_attestation_is_delivered_to_a_username_with_a_mail(registry: Registr
     assert registry.mailed_to() == [ada.email]
     shown = registry.delivery_of(minted)
     (told,) = shown["items"]
-    assert (told["username"], told["recipient_email"], shown["recipient_email"]) == ("ada", None, None)
+    assert (told["username"], told["recipient_email"], shown["recipient_email"]) == (ada.username, None, None)
 
 
 def test_an_account_has_an_attestation_once_whatever_reached_it(registry: Registry, ada: Recipient) -> None:
-    registry.verify_address(ada, "ada@work.example")
+    registry.verify_address(ada, registry.address("work"))
     minted = registry.mint(recipient_email=ada.email)
     first = registry.delivery_of(minted)["items"]
 
     answers = [
         registry.deliver(minted, recipient_email=ada.email),
-        registry.deliver(minted, username="ada"),
-        registry.deliver(minted, recipient_email="ADA@work.example"),
+        registry.deliver(minted, username=ada.username),
+        registry.deliver(minted, recipient_email=registry.address("work").upper()),
     ]
 
     assert [answer.status_code for answer in answers] == [200] * 3
@@ -53,12 +54,13 @@ def test_an_account_has_an_attestation_once_whatever_reached_it(registry: Regist
     assert registry.mailed_to() == [ada.email]
 
 
+@pytest.mark.both_engines
 def test_an_unknown_address_is_pending_until_an_account_has_it(registry: Registry) -> None:
     minted = registry.mint()
-    delivery = registry.delivered(minted, recipient_email="Grace@people.example")
-    again = registry.deliver(minted, recipient_email="grace@people.example")
+    delivery = registry.delivered(minted, recipient_email=registry.address("Grace"))
+    again = registry.deliver(minted, recipient_email=registry.address("grace"))
 
-    grace = registry.consumer("grace@people.example")
+    grace = registry.consumer("grace")
 
     assert delivery["delivery_state"] == "PENDING"
     assert (again.status_code, again.json()) == (200, delivery)
@@ -66,14 +68,15 @@ def test_an_unknown_address_is_pending_until_an_account_has_it(registry: Registr
         assert grace.only_item()["id"] == delivery["id"]
         assert grace.list()["total"] == 1
     (told,) = registry.delivery_of(minted)["items"]
-    assert (told["delivery_state"], told["recipient_email"]) == ("DELIVERED", "grace@people.example")
+    assert (told["delivery_state"], told["recipient_email"]) == ("DELIVERED", registry.address("grace"))
 
 
+@pytest.mark.both_engines
 def test_a_further_address_claims_what_waits_but_no_second_item(registry: Registry, ada: Recipient) -> None:
-    both, other = registry.mint(recipient_email=ada.email), registry.mint(recipient_email="ada@work.example")
-    registry.delivered(both, recipient_email="ada@work.example")
+    both, other = registry.mint(recipient_email=ada.email), registry.mint(recipient_email=registry.address("work"))
+    registry.delivered(both, recipient_email=registry.address("work"))
 
-    claimed = registry.verify_address(ada, "ada@work.example")
+    claimed = registry.verify_address(ada, registry.address("work"))
 
     assert claimed == 1
     assert {item["attestation_id"] for item in ada.list()["items"]} == {both["id"], other["id"]}
@@ -82,19 +85,20 @@ def test_a_further_address_claims_what_waits_but_no_second_item(registry: Regist
 
 
 def test_a_mint_to_a_further_address_reaches_the_account(registry: Registry, ada: Recipient) -> None:
-    registry.verify_address(ada, "ada@work.example")
+    registry.verify_address(ada, registry.address("work"))
 
-    minted = registry.mint(recipient_email="Ada@Work.example")
+    minted = registry.mint(recipient_email=registry.address("work").upper())
 
     assert ada.only_item()["attestation_id"] == minted["id"]
-    assert registry.delivery_of(minted)["recipient_email"] == "ada@work.example"
-    assert registry.mailed_to() == ["ada@work.example"]
+    assert registry.delivery_of(minted)["recipient_email"] == registry.address("work")
+    assert registry.mailed_to() == [registry.address("work")]
 
 
+@pytest.mark.both_engines
 def test_concurrent_deliveries_never_exceed_twenty_recipients(registry: Registry, ada: Recipient) -> None:
     minted = registry.mint(recipient_email=ada.email)
-    bodies = [{"recipient_email": f"person{number}@people.example"} for number in range(MAX_RECIPIENTS + 4)]
-    bodies += [{"username": "ada"}] * 2
+    bodies = [{"recipient_email": registry.address(f"person{number}")} for number in range(MAX_RECIPIENTS + 4)]
+    bodies += [{"username": ada.username}] * 2
 
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda body: registry.deliver(minted, **body), bodies))
@@ -107,15 +111,16 @@ def test_concurrent_deliveries_never_exceed_twenty_recipients(registry: Registry
     assert len(registry.mailed_to()) == MAX_RECIPIENTS
 
 
+@pytest.mark.both_engines
 def test_the_same_delivery_at_once_is_one(registry: Registry) -> None:
     minted = registry.mint()
 
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: registry.deliver(minted, recipient_email="a@people.example"), range(8)))
+        answers = list(pool.map(lambda _: registry.deliver(minted, recipient_email=registry.address("a")), range(8)))
 
     assert sorted(answer.status_code for answer in answers) == [200] * 7 + [201]
     assert len({answer.json()["id"] for answer in answers}) == 1
-    assert registry.mailed_to() == ["a@people.example"]
+    assert registry.mailed_to() == [registry.address("a")]
 
 
 def test_only_a_valid_attestation_of_ones_own_is_delivered(registry: Registry, ada: Recipient) -> None:
@@ -124,9 +129,9 @@ def test_only_a_valid_attestation_of_ones_own_is_delivered(registry: Registry, a
     stranger = registry.lab.orgs.create_tenant("Stranger", plan=Plan.FREE)
 
     with make_client(str(registry.client.base_url), key=stranger.api_key) as client:
-        foreign = client.post(f"{INBOX}/deliver", json={"attestation_id": minted["id"], "username": "ada"})
-    ended = registry.deliver(revoked, username="ada")
-    unknown = registry.deliver({"id": str(uuid4())}, username="ada")
+        foreign = client.post(f"{INBOX}/deliver", json={"attestation_id": minted["id"], "username": ada.username})
+    ended = registry.deliver(revoked, username=ada.username)
+    unknown = registry.deliver({"id": str(uuid4())}, username=ada.username)
 
     assert (foreign.status_code, unknown.status_code) == (404, 404)
     assert (ended.status_code, ended.json()["details"]["status"]) == (409, "REVOKED")
@@ -134,54 +139,51 @@ def test_only_a_valid_attestation_of_ones_own_is_delivered(registry: Registry, a
     assert registry.mailed_to() == []
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "field"),
-    [
-        ({}, 400, "/recipient_email"),
-        ({"recipient_email": None, "username": None}, 400, "/recipient_email"),
-        ({"recipient_email": "a@people.example", "username": "ada"}, 400, "/recipient_email"),
-        ({"recipient_email": "nonsense"}, 400, "/recipient_email"),
-        ({"recipient_email": f"{'a' * 65}@people.example"}, 400, "/recipient_email"),
-        ({"recipient_email": "a@people.example\nBcc: eve@evil.example"}, 400, "/recipient_email"),
-        ({"recipient_email": 7}, 400, "/recipient_email"),
-        ({"username": ""}, 400, "/username"),
-        ({"username": "a" * 31}, 400, "/username"),
-        ({"username": ["ada"]}, 400, "/username"),
-        ({"username": "nobody"}, 404, None),
-        ({"username": "ada' OR '1'='1"}, 404, None),
-        ({"username": "ada", "attestation_id": None}, 400, "/attestation_id"),
-        ({"username": "ada", "attestation_id": "x"}, 400, "/attestation_id"),
-        ({"username": "ada", "safe_metadata": []}, 400, "/safe_metadata"),
-        ({"username": "ada", "safe_metadata": {"a": "x" * 4096}}, 400, "/safe_metadata"),
-        ({"username": "ada", "read_state": "READ"}, 400, "/read_state"),
-    ],
-)
-def test_a_bad_delivery_stores_nothing(
-    registry: Registry, ada: Recipient, body: dict[str, Any], status: int, field: str | None
-) -> None:
+NOBODYS = "nobody@people.example"
+BAD_DELIVERIES: list[tuple[dict[str, Any], int, str | None]] = [
+    ({}, 400, "/recipient_email"),
+    ({"recipient_email": None, "username": None}, 400, "/recipient_email"),
+    ({"recipient_email": NOBODYS, "username": "ada"}, 400, "/recipient_email"),
+    ({"recipient_email": "nonsense"}, 400, "/recipient_email"),
+    ({"recipient_email": f"{'a' * 250}@people.example"}, 400, "/recipient_email"),
+    ({"recipient_email": "a@people.example\nBcc: eve@evil.example"}, 400, "/recipient_email"),
+    ({"recipient_email": 7}, 400, "/recipient_email"),
+    ({"username": ""}, 400, "/username"),
+    ({"username": "a" * 31}, 400, "/username"),
+    ({"username": ["ada"]}, 400, "/username"),
+    ({"username": "nobody"}, 404, None),
+    ({"username": "ada' OR '1'='1"}, 404, None),
+    ({"recipient_email": NOBODYS, "attestation_id": None}, 400, "/attestation_id"),
+    ({"recipient_email": NOBODYS, "attestation_id": "x"}, 400, "/attestation_id"),
+    ({"recipient_email": NOBODYS, "safe_metadata": []}, 400, "/safe_metadata"),
+    ({"recipient_email": NOBODYS, "safe_metadata": {"a": "x" * 4096}}, 400, "/safe_metadata"),
+    ({"recipient_email": NOBODYS, "read_state": "READ"}, 400, "/read_state"),
+]
+
+
+def test_a_bad_delivery_stores_nothing(registry: Registry) -> None:
     minted = registry.mint()
 
-    refused = registry.deliver(minted, **body)
-
-    assert refused.status_code == status, refused.text
-    if field is not None:
-        assert [fault["field"] for fault in refused.json()["details"]["fields"]] == [field]
+    for body, status, field in BAD_DELIVERIES:
+        refused = registry.deliver(minted, **body)
+        assert refused.status_code == status, (body, refused.text)
+        named = [fault["field"] for fault in refused.json()["details"].get("fields", [])]
+        assert named == ([] if field is None else [field]), body
     assert registry.client.get(f"/v1/attestations/{minted['id']}/delivery").status_code == 404
-    assert ada.list(read_state="ALL")["items"] == []
     assert registry.mailed_to() == []
 
 
 def test_metadata_of_exactly_the_limit_come_back_as_sent(registry: Registry, ada: Recipient) -> None:
     metadata = {"a": "ä" * 2044}  # with the member's name and braces 4,096 bytes
 
-    registry.delivered(registry.mint(), username="ada", safe_metadata=metadata)
+    registry.delivered(registry.mint(), username=ada.username, safe_metadata=metadata)
 
     assert ada.only_item()["safe_metadata"] == metadata
 
 
 def test_only_those_who_mint_deliver(registry: Registry, ada: Recipient) -> None:
     minted = registry.mint()
-    body = {"attestation_id": minted["id"], "username": "ada"}
+    body = {"attestation_id": minted["id"], "username": ada.username}
     reader = registry.clients.with_key(Scope.ATTESTATIONS_READ)
     _, analyst = registry.clients.person("analyst")
     _, member = registry.clients.person("member")
@@ -203,12 +205,12 @@ def test_a_person_of_a_team_receives_too(registry: Registry) -> None:
 
 
 def test_recipients_by_name_are_counted_by_the_blast_radius(registry: Registry, ada: Recipient) -> None:
-    registry.delivered(registry.mint(recipient_email="grace@people.example"), username="ada")
+    registry.delivered(registry.mint(recipient_email=registry.address("grace")), username=ada.username)
 
     radius = registry.client.get(f"/v1/issuers/{registry.issuer['id']}/blast-radius").json()
 
     recipients = [each["recipient"] for each in radius["by_recipient"]]
-    assert recipients == ["ada", "grace@people.example"]
+    assert sorted(recipients) == sorted([ada.username, registry.address("grace")])
 
 
 def test_a_key_of_another_tenant_sees_no_recipients(registry: Registry, ada: Recipient) -> None:

@@ -12,11 +12,12 @@ from support.in_process_server import make_client
 from support.inbox import INBOX, Recipient, Registry
 from support.orgs import read_audit_trail
 
-pytestmark = pytest.mark.both_engines
+pytestmark = pytest.mark.one_world
 
 
+@pytest.mark.both_engines
 def test_a_minted_attestation_is_in_its_recipients_inbox(registry: Registry, ada: Recipient) -> None:
-    minted = registry.mint(recipient_email="ADA@people.example")
+    minted = registry.mint(recipient_email=ada.email.upper())
 
     page = ada.list()
 
@@ -49,6 +50,7 @@ def test_an_item_comes_with_its_attestation_and_stays_unread(registry: Registry,
     assert ada.list()["total"] == 1
 
 
+@pytest.mark.both_engines
 def test_each_read_state_may_follow_each_other_and_lists_have_their_own(registry: Registry, ada: Recipient) -> None:
     registry.mint(recipient_email=ada.email)
     item = ada.only_item()
@@ -74,6 +76,7 @@ def test_the_issuer_does_not_learn_what_the_recipient_read(registry: Registry, a
     assert ("inbox_item.update", "USER") in read_audit_trail(registry.lab, item["id"])
 
 
+@pytest.mark.both_engines
 def test_a_declined_attestation_is_archived_for_good_and_stays_valid(registry: Registry, ada: Recipient) -> None:
     minted = registry.mint(recipient_email=ada.email)
     item = ada.only_item()
@@ -105,6 +108,7 @@ def test_a_decline_needs_no_reason(registry: Registry, ada: Recipient) -> None:
     assert registry.delivery_of(minted)["items"][0]["decline_reason"] is None
 
 
+@pytest.mark.both_engines
 def test_pages_follow_each_other_newest_first(registry: Registry, ada: Recipient) -> None:
     minted = [registry.mint(recipient_email=ada.email)["id"] for _ in range(5)]
     for state, item in zip(("READ", "ARCHIVED"), ada.list()["items"], strict=False):
@@ -139,7 +143,7 @@ def test_a_cursor_of_another_filter_is_refused(registry: Registry, ada: Recipien
 def test_another_persons_item_is_like_an_unknown_one(registry: Registry, ada: Recipient) -> None:
     registry.mint(recipient_email=ada.email)
     item = ada.only_item()
-    grace = registry.consumer("grace@people.example")
+    grace = registry.consumer("grace")
 
     with grace.client as client:
         for item_id in (item["id"], str(uuid4())):
@@ -154,35 +158,33 @@ def test_another_persons_item_is_like_an_unknown_one(registry: Registry, ada: Re
     assert ada.only_item() == item
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "field"),
-    [
-        ("PATCH", "", {}, "/read_state"),
-        ("PATCH", "", {"read_state": None}, "/read_state"),
-        ("PATCH", "", {"read_state": "ALL"}, "/read_state"),
-        ("PATCH", "", {"read_state": "READ", "delivery_state": "PENDING"}, "/delivery_state"),
-        ("POST", "/decline", {"reason": ""}, "/reason"),
-        ("POST", "/decline", {"reason": "x" * 1001}, "/reason"),
-        ("POST", "/decline", {"reason": 7}, "/reason"),
-        ("POST", "/decline", {"why": "x"}, "/why"),
-    ],
-)
-def test_a_bad_change_changes_nothing(
-    registry: Registry, ada: Recipient, method: str, path: str, body: dict[str, Any], field: str
-) -> None:
+BAD_CHANGES: list[tuple[str, str, dict[str, Any], str]] = [
+    ("PATCH", "", {}, "/read_state"),
+    ("PATCH", "", {"read_state": None}, "/read_state"),
+    ("PATCH", "", {"read_state": "ALL"}, "/read_state"),
+    ("PATCH", "", {"read_state": "READ", "delivery_state": "PENDING"}, "/delivery_state"),
+    ("POST", "/decline", {"reason": ""}, "/reason"),
+    ("POST", "/decline", {"reason": "x" * 1001}, "/reason"),
+    ("POST", "/decline", {"reason": 7}, "/reason"),
+    ("POST", "/decline", {"why": "x"}, "/why"),
+]
+
+
+def test_a_bad_change_changes_nothing(registry: Registry, ada: Recipient) -> None:
     registry.mint(recipient_email=ada.email)
     item = ada.only_item()
 
-    refused = ada.client.request(method, f"{INBOX}/{item['id']}{path}", json=body)
-
-    assert refused.status_code == 400
-    assert [fault["field"] for fault in refused.json()["details"]["fields"]] == [field]
+    for method, path, body, field in BAD_CHANGES:
+        refused = ada.client.request(method, f"{INBOX}/{item['id']}{path}", json=body)
+        assert refused.status_code == 400, (path, body)
+        assert [fault["field"] for fault in refused.json()["details"]["fields"]] == [field]
     assert ada.only_item() == item
 
 
-@pytest.mark.parametrize("query", [{"read_state": "unread"}, {"limit": 0}, {"limit": 101}, {"cursor": "x"}, {"a": "b"}])
-def test_a_bad_query_is_refused(ada: Recipient, query: dict[str, Any]) -> None:
-    assert ada.client.get(INBOX, params=query).status_code == 400
+def test_a_bad_query_is_refused(ada: Recipient) -> None:
+    bad: list[dict[str, Any]] = [{"read_state": "unread"}, {"limit": 0}, {"limit": 101}, {"cursor": "x"}, {"a": "b"}]
+
+    assert [ada.client.get(INBOX, params=query).status_code for query in bad] == [400] * len(bad)
 
 
 def test_a_tenant_has_no_inbox(registry: Registry) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import Column, Connection, DateTime, MetaData, Table, event, select, update
+from sqlalchemy import Connection, event, select, update
 
 from attestlab import migrations
 from attestlab.attestations.inbox import store
@@ -15,6 +15,7 @@ from attestlab.consumer.inbox.counts import counts, get_counts
 from attestlab.consumer.inbox.rules import ReadState
 from attestlab.consumer.inbox.store import items
 from attestlab.consumer.inbox.tables import InboxItemRecord
+from attestlab.core.crypto.canonical_json import canonical_trusted, sha256_hex
 from attestlab.core.records import audited_write
 from attestlab.core.records.actors import COMMAND_LINE
 from attestlab.core.records.audited_write import AuditContext
@@ -24,6 +25,13 @@ from attestlab.integrity.fsck import fsck
 from support.earlier_records import undo_revision_30
 from support.inbox import Json, Recipient, Registry, serve_registry
 
+PAGE = 10
+OLDER_ITEMS = """
+WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10000)
+INSERT INTO inbox_items SELECT printf('%032x', n), printf('%032x', n), tenant_id, issuer_id, NULL, user_id, state,
+created_at, delivered_at, NULL, NULL, NULL, NULL, read_state, updated_at
+FROM numbers, (SELECT * FROM inbox_items LIMIT 1)
+"""
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
@@ -31,7 +39,7 @@ NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 def test_deliveries_of_before_become_items_whose_digests_verify(lab: Installation) -> None:
     with serve_registry(lab) as registry:
         delivered, waiting = registry.mint(), registry.mint()
-        ada = registry.consumer("ada@people.example")
+        ada = registry.consumer("ada")
         ada.client.close()
     add_delivery_of_before(lab, registry, delivered, "ada@people.example", ada.user_id)
     add_delivery_of_before(lab, registry, waiting, "grace@people.example", None)
@@ -77,15 +85,16 @@ def add_delivery_of_before(
 
 
 def test_the_digest_of_an_item_is_that_of_the_delivery_before() -> None:
-    columns = ("attestation_id", "tenant_id", "issuer_id", "recipient_email", "user_id", "state")
-    times = ("created_at", "delivered_at")
-    before = Table("deliveries", MetaData(), *(Column(name, DateTime) for name in (*columns, *times)))
-    values: dict[str, object] = {**{name: f"the {name}" for name in columns}, **dict.fromkeys(times, NOON)}
+    names = ("attestation_id", "tenant_id", "issuer_id", "recipient_email", "user_id", "state")
+    before: dict[str, object] = {
+        **{name: f"the {name}" for name in names},
+        **dict.fromkeys(("created_at", "delivered_at"), NOON),
+    }
     since = dict.fromkeys(("username", "safe_metadata", "declined_at", "decline_reason"))
 
-    digest = row_sha256(items, {**values, **since, "id": UUID(int=1), "read_state": "READ", "updated_at": NOON})
+    digest = row_sha256(items, {**before, **since, "id": UUID(int=1), "read_state": "READ", "updated_at": NOON})
 
-    assert digest == row_sha256(before, values)
+    assert digest == sha256_hex(canonical_trusted(before))
 
 
 @pytest.mark.tampered
@@ -136,3 +145,37 @@ def plan_of_page(connection: Connection, *, is_sqlite: bool, states: tuple[ReadS
     explain = "EXPLAIN QUERY PLAN" if is_sqlite else "EXPLAIN"
     ((statement, parameters),) = statements
     return "\n".join(str(row[-1]) for row in connection.exec_driver_sql(f"{explain} {statement}", parameters))
+
+
+@pytest.mark.tampered
+@pytest.mark.parametrize("states", [(ReadState.UNREAD,), tuple(ReadState)])
+def test_a_page_of_a_full_inbox_takes_the_steps_of_an_empty_one(
+    registry: Registry, ada: Recipient, states: tuple[ReadState, ...]
+) -> None:
+    """Steps of SQLite's virtual machine, which no load of the machine changes."""
+    for _ in range(PAGE):
+        registry.mint(recipient_email=ada.email)
+    engine = registry.lab.storage.engine
+    with engine.connect() as connection:
+        few = count_steps(connection, ada, states)
+        connection.rollback()
+    with engine.begin() as connection:
+        connection.exec_driver_sql(OLDER_ITEMS)
+    with engine.connect() as connection:
+        many = count_steps(connection, ada, states)
+        connection.rollback()
+
+    assert few > 0
+    assert many <= 1.5 * few
+
+
+def count_steps(connection: Connection, recipient: Recipient, states: tuple[ReadState, ...]) -> int:
+    """Count the instructions that a page with its total takes."""
+    steps: list[None] = []
+    driver: Any = connection.connection.driver_connection
+    driver.set_progress_handler(lambda: steps.append(None), 1)
+    get_counts(connection.execute, recipient.user_id)
+    shown = store.page(connection.execute, recipient.user_id, states, before=None, limit=PAGE)
+    driver.set_progress_handler(None, 0)
+    assert len(shown) == PAGE
+    return len(steps)
