@@ -54,6 +54,9 @@ BODIES: dict[tuple[str, str, str], Body] = {
         **{"attestation_id": own["attestation"], "verification_profile_id": named}
     },
     ("signal", "POST /v1/risk/simulate", "explain"): lambda named, _: {"rules": [RISK_RULE], "explain": named},
+    ("attestation", "POST /v1/consumer/inbox/deliver", "attestation_id"): lambda named, _: {
+        **{"attestation_id": named, "recipient_email": "ada@people.example"}
+    },
     ("endpoint", "POST /v1/webhooks/test-delivery", "endpoint_id"): lambda named, _: {"endpoint_id": named},
 }
 # A filter selects among the tenant's own rows, so an unknown value selects none.

@@ -37,6 +37,7 @@ POLICY: dict[str, Any] = {
 PIXEL_PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg"
 # What an owner would send; a stranger's is refused before anything of it is looked at.
 BODIES: dict[str, dict[str, Any]] = {
+    "PATCH /v1/consumer/inbox/{id}": {"read_state": "READ"},
     "PATCH /v1/issuers/{id}": {"display_name": "Taken over"},
     "PUT /v1/issuers/{id}/logo": {"content_b64url": PIXEL_PNG},
     "POST /v1/issuers/{id}/keys": {"kid": "theirs", "alg": "Ed25519"},
@@ -102,6 +103,7 @@ def things_of(account: PartyClients) -> dict[str, str]:
         },
         "GET /v1/attestations/{id}/delivery": mint(account.with_key, with_recipient).json()["id"],
         "/v1/attestation-packs": pack,
+        "/v1/consumer/inbox": receive_item(account, make_mint_body(issuer)),
         "/v1/policies": account.with_key.post("/v1/policies", json=POLICY).json()["id"],
         "POST /v1/policies/{id}/archive": account.with_key.post("/v1/policies", json=POLICY).json()["id"],
         "/v1/policies/decisions": account.with_key.post("/v1/policies/evaluate", json=QUESTION).json()["decision_id"],
@@ -120,6 +122,13 @@ def things_of(account: PartyClients) -> dict[str, str]:
         "/v1/api-keys": account.signed_in.post("/v1/api-keys", json=key).json()["id"],
         "/v1/consumer/api-keys": account.consumer.post("/v1/consumer/api-keys", json={"name": "mine"}).json()["id"],
     }
+
+
+def receive_item(account: PartyClients, body: dict[str, Any]) -> str:
+    """Deliver an attestation to the account's consumer; return the item of their inbox."""
+    mint(account.with_key, {**body, "recipient_email": account.consumer_email})
+    item: str = account.consumer.get("/v1/consumer/inbox").json()["items"][0]["id"]
+    return item
 
 
 def profile_of(account: PartyClients) -> str:

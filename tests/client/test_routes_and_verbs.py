@@ -17,6 +17,7 @@ OPEN_FORMAT = "a format of other software, which fetches it itself"
 CONSUMERS = "people administrate access in the dashboards or by the command"
 NOT_ASKED = "no analyst has asked for it; `httpx` calls it"
 BLOG = "editors use HTTP, or the command `attestlab blog import`"
+INBOX = "consumers read what was delivered to them on pages and by HTTP"
 WITHOUT_VERB = {
     **dict.fromkeys(("GET /", "GET /a/{id}", "GET /a/{id}/badge.svg", "GET /assets/{name}", "GET /docs"), PAGE),
     **dict.fromkeys(("GET /favicon.ico", "GET /find", "GET /robots.txt", "GET /.well-known/security.txt"), PAGE),
@@ -41,6 +42,9 @@ WITHOUT_VERB = {
     **dict.fromkeys(("POST /v1/users", "POST /v1/users/accept-invite", "DELETE /v1/users/{id}"), CONSUMERS),
     **dict.fromkeys(("PATCH /v1/users/{id}", "POST /v1/me/password", "GET /v1/orgs", "POST /v1/orgs"), CONSUMERS),
     **dict.fromkeys(("GET /v1/orgs/{id}", "PATCH /v1/orgs/{id}"), CONSUMERS),
+    **dict.fromkeys(("GET /v1/consumer/inbox", "GET /v1/consumer/inbox/{id}"), INBOX),
+    **dict.fromkeys(("PATCH /v1/consumer/inbox/{id}", "POST /v1/consumer/inbox/{id}/decline"), INBOX),
+    "POST /v1/consumer/inbox/deliver": NOT_ASKED,
     **dict.fromkeys(("GET /v1/attestation-packs", "POST /v1/attestation-packs"), NOT_ASKED),
     **dict.fromkeys(("GET /v1/attestation-packs/{id}", "GET /v1/attestations/{id}/delivery"), NOT_ASKED),
     **dict.fromkeys(("GET /v1/issuers/{id}/domain-proof", "POST /v1/issuers/{id}/domain-proof/check"), NOT_ASKED),

@@ -20,6 +20,7 @@ WALKS = {
     "::test_file_is_minted_fetched_and_verified_online_and_offline",
     "audit": "audit/test_audit_over_http.py::test_a_reader_can_recompute_the_chain",
     "blog": "blog/test_blog_over_http.py::test_a_post_is_written_published_changed_and_archived",
+    "consumer": "consumer/inbox/test_inbox_over_http.py::test_a_minted_attestation_is_in_its_recipients_inbox",
     "delivery": "delivery/test_delivery_over_http.py::test_a_recipient_with_an_account_gets_it_immediately_with_a_mail",
     "exports": "exports/test_status_lists.py::test_a_mint_is_0_and_its_revocation_is_1_at_once",
     "governance": "governance/test_issuer_requests.py::test_request_is_approved_by_another_and_executed_by_the_tenant",

@@ -41,6 +41,7 @@ PARTS = {
     *("reasons", "return_origins", "roles", "rules", "scopes", "tags", "tests", "truncated", "warnings"),
 }
 LISTS = {
+    "GET /v1/attestations/{id}/delivery": {"items": Kind.BOUNDED},
     "GET /v1/issuers/{id}/blast-radius": {
         "by_recipient": Kind.CUT,
         "by_schema": Kind.BOUNDED,
@@ -93,6 +94,7 @@ WRITES_OF_ONE = set(
     DELETE /v1/risk/lists/{id}
     DELETE /v1/users/{id}
     DELETE /v1/webhooks/endpoints/{id}
+    PATCH /v1/consumer/inbox/{id}
     PATCH /v1/issuers/{id}
     PATCH /v1/orgs/{id}
     PATCH /v1/users/{id}
@@ -111,6 +113,8 @@ WRITES_OF_ONE = set(
     POST /v1/auth/refresh
     POST /v1/consumer/api-keys
     POST /v1/consumer/api-keys/{id}/revoke
+    POST /v1/consumer/inbox/deliver
+    POST /v1/consumer/inbox/{id}/decline
     POST /v1/governance/issuer-requests
     POST /v1/governance/issuer-requests/{id}/approve
     POST /v1/governance/issuer-requests/{id}/reject

@@ -38,6 +38,7 @@ class PartyClients:
         self.signed_in = make_client(url, token=self.token(tenant.owner_email, tenant.owner_password))
         made = lab.orgs.add_consumer(f"{uuid4().hex[:8]}@example.com", PASSWORD, name="A consumer")
         lab.orgs.set_plan(made.tenant_id, Plan.ENTERPRISE, {})  # who may what is asked here, not how often
+        self.consumer_email = made.email
         self.consumer = make_client(url, token=self.token(made.email, PASSWORD))
         answer = self.consumer.post("/v1/consumer/api-keys", json={"name": "mine"})
         self.consumer_key = make_client(url, key=answer.json()["secret"])
@@ -53,11 +54,13 @@ class PartyClients:
     def client_for(self, route: Route) -> httpx.Client:
         """The one that may call a route."""
         needs = route.needs
+        if needs is not None and needs.realm == "consumer":
+            return self.consumer
         if needs is None or not needs.user_only:
             return self.with_key
         if Role.CONTENT_ADMIN in needs.roles:
             return self.editor
-        return self.consumer if needs.realm == "consumer" else self.signed_in
+        return self.signed_in
 
     def asked_for(self, issuer_id: str, *, approved: bool = False) -> str:
         """A colleague's request about an issuer, which the owner may approve, or has approved."""

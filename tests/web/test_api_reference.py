@@ -21,7 +21,7 @@ from attestlab.webhooks.event_types import list_type_names
 
 JsonObject = dict[str, Any]
 VERBS = re.compile(
-    r"(accept|activate|add|analyze|approve|archive|change|check|compromise|create|evaluate|execute|export|find|get|"
+    r"(accept|activate|add|analyze|approve|archive|change|check|compromise|create|decline|deliver|evaluate|execute|export|find|get|"
     r"invite|list|load|mint|normalize|publish|put|query|record|recover|refresh|reject|remove|replace|resend|resolve|revoke|rotate|scan|"
     r"send|set|shadow|sign|simulate|supersede|update|upload|verify)_[a-z_]+"
 )

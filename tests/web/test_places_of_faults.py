@@ -115,6 +115,7 @@ FAULTS = [
     Fault("evaluate_policies", {"action": "MINT", "target_type": "ISSUER", "context": {}}, "/target_id"),
     Fault("evaluate_policies", {"target_type": "ISSUER", "context": {}}, ""),
     Fault("create_verification_profile", {"name": TWO_LINES}, "/name"),
+    Fault("deliver_attestation", {"attestation_id": "issuer"}, "/recipient_email"),
     Fault("create_blog_post", {**POST, "cover_image_url": "http://a.example"}, "/cover_image_url"),
     Fault("create_blog_post", {**POST, "title": TWO_LINES}, "/title"),
     Fault("update_blog_post", {"cover_image_url": "http://a.example"}, "/cover_image_url", {"id": "post"}),
@@ -140,6 +141,7 @@ FAULTS = [
 WITHOUT_A_CHECK = {
     *("sign_in", "refresh_tokens", "sign_out", "accept_invitation", "send_invitation_form", "update_org"),
     *("change_role", "compromise_api_key", "revoke_api_key", "revoke_consumer_key", "revoke_issuer_key"),
+    *("update_inbox_item", "decline_inbox_item"),
     *("reject_issuer_request", "mint_batch", "supersede_attestation", "revoke_attestation", "resolve_case"),
     *("find_badge", "load_past_logins", "verify_open_badge"),
     *("create_challenge", "set_risk_settings", "activate_policy", "rotate_webhook_secret"),
@@ -182,7 +184,7 @@ def make_world(tour: TourRecorder, access: AccessScenario) -> World:
 
 def find_client(world: World, operation: str) -> httpx.Client:
     account = world.tour.access.account
-    if operation == "create_consumer_key":
+    if operation == "create_consumer_key" or operation.endswith(("_inbox_item", "_inbox_items")):
         return account.consumer
     if "_blog_" in operation:
         return account.editor

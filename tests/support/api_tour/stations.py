@@ -133,6 +133,16 @@ def visit_governance(tour: TourRecorder) -> None:
     tour.call("list_issuer_requests", owner, limit=1)
 
 
+def _visit_inbox(tour: TourRecorder, attestation_id: str) -> None:
+    key, consumer = tour.account.with_key, tour.account.consumer
+    body = {"attestation_id": attestation_id, "recipient_email": tour.account.consumer_email}
+    tour.call("deliver_attestation", key, {**body, "safe_metadata": {"title": "Your degree"}})
+    item = tour.call("list_inbox_items", consumer, limit=1)["items"][0]
+    tour.call("get_inbox_item", consumer, id=item["id"])
+    tour.call("update_inbox_item", consumer, {"read_state": "READ"}, id=item["id"])
+    tour.call("decline_inbox_item", consumer, {"reason": "It is not mine."}, id=item["id"])
+
+
 def visit_attestations(tour: TourRecorder) -> None:
     key = tour.account.with_key
     issuer = tour.examples["create_issuer"]["response"]["body"]
@@ -147,6 +157,7 @@ def visit_attestations(tour: TourRecorder) -> None:
     tour.call("list_attestations", key, limit=1, status="VALID")
     tour.call("get_proof_bundle", key, **place)
     tour.call("get_delivery", key, **place)
+    _visit_inbox(tour, minted["id"])
     tour.call("verify_attestation", key, {"attestation_id": minted["id"], "document_hash_hex": DIPLOMA})
     tour.call("get_blast_radius", key, id=issuer["id"], kid="registrar")
     _visit_exports(tour, minted, issuer["id"])
