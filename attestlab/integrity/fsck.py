@@ -57,6 +57,7 @@ from attestlab.log.witnessing import cosignatures
 from attestlab.mail import store as mail_store
 from attestlab.orgs import store as org_store
 from attestlab.policy import store as policy_store
+from attestlab.protections import store as protection_store
 from attestlab.risk import integrity as risk_integrity
 from attestlab.risk.enforcement import store as risk_store
 from attestlab.risk.normalization import store as mapping_store
@@ -241,6 +242,8 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] =
     (issuer_store.keys, "key", lambda row: format_key_name(row["issuer_id"], row["kid"])),
     (attestation_store.attestations, "attestation", lambda row: str(row["id"])),
     (inbox_store.items, "delivery", lambda row: str(row["id"])),
+    (protection_store.protections, "protection", lambda row: str(row["id"])),
+    (protection_store.platform_issuers, "platform_issuer", lambda row: str(row["purpose"])),
     (blog_store.posts, "blog_post", lambda row: str(row["id"])),
     (blog_store.slugs, "blog_slug", lambda row: str(row["slug"])),
     (blog_store.media, "blog_medium", lambda row: str(row["sha256"])),

@@ -19,6 +19,7 @@ from support.earlier_records import (
     undo_revision_28,
     undo_revision_29,
     undo_revision_30,
+    undo_revision_31,
 )
 from support.orgs import PASSWORD, TenantClients, forget_group_scopes
 
@@ -47,6 +48,7 @@ def go_back_before_revision_25(lab: Installation) -> None:
         forget_group_scopes(lab, tenant.id)
     with lab.storage.engine.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE api_keys DROP COLUMN has_group_scopes")
+        undo_revision_31(connection)
         undo_revision_30(connection)
         undo_revision_29(connection)
         undo_revision_28(connection)

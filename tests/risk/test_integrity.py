@@ -20,6 +20,7 @@ from support.earlier_records import (
     undo_revision_28,
     undo_revision_29,
     undo_revision_30,
+    undo_revision_31,
 )
 from support.orgs import forget_group_scopes
 
@@ -88,6 +89,7 @@ def test_records_from_before_links_get_them_by_the_upgrade(lab: Installation, ca
         store.begin_progress(tx, BulkProgressRecord(b"begun", 5, lab.clock.now()))
     _undo_revision_25(lab)
     with lab.storage.engine.begin() as connection:
+        undo_revision_31(connection)
         undo_revision_30(connection)
         undo_revision_29(connection)
         undo_revision_28(connection)

@@ -43,3 +43,9 @@ def undo_revision_30(connection: Connection) -> None:
     )
     for table in ("inbox_items", "inbox_counts"):
         connection.exec_driver_sql(f"DROP TABLE {table}")
+
+
+def undo_revision_31(connection: Connection) -> None:
+    """Drop the tables of protections."""
+    for table in ("protection_days", "protections", "platform_issuers"):
+        connection.exec_driver_sql(f"DROP TABLE {table}")
