@@ -73,6 +73,9 @@ from attestlab.policy.large_requests import PolicyProcesses
 from attestlab.policy.profiles.service import Profiles
 from attestlab.policy.service import Policies
 from attestlab.portal.service import Portal
+from attestlab.protections import verification_counts
+from attestlab.protections.platform_issuer import PlatformIssuer
+from attestlab.protections.service import Protections
 from attestlab.risk.service import Risk
 from attestlab.settings import Settings
 from attestlab.simulation.risk.service import RiskSimulations
@@ -189,6 +192,12 @@ class Installation:
             counters=self.counters,
         )
         self.inbox = Inbox(storage=storage, clock=clock, attestations=self.attestations, deliveries=self.deliveries)
+        self.platform_issuer = PlatformIssuer(
+            storage=storage, clock=clock, issuers=self.issuers, portal_url=self.portal_url
+        )
+        self.protections = Protections(
+            storage=storage, clock=clock, attestations=self.attestations, platform_issuer=self.platform_issuer
+        )
         self.policy_attributes = AttributeRegistryService(storage=storage, clock=clock)
         self.verification_profiles = Profiles(storage=storage, clock=clock)
         self.packs = Packs(storage=storage, clock=clock)
@@ -215,6 +224,7 @@ class Installation:
         # What completes each transaction before its commit, in this order.
         storage.sequence_hooks += [self.log.seal]
         storage.record_hooks += [
+            verification_counts.write_counts,
             metering.create_sealer(clock),
             usage.write_counts,
             inbox_counts.write_counts,

@@ -104,6 +104,7 @@ def init(data: Data, database_url: DatabaseUrl = None, as_json: JsonOption = Fal
         from attestlab.installation import Installation
 
         lab, made = Installation.init(settings)
+        lab.platform_issuer.ensure()
         lab.close()
         warn_about_shared_folder(data)
     print_values(made.public(), as_json)

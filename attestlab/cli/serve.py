@@ -41,6 +41,7 @@ def ensure_initialized(settings: Settings) -> InitResult | None:
         lab, made = Installation.init(settings)
     except Conflict:
         return None
+    lab.platform_issuer.ensure()
     lab.close()
     return made
 

@@ -70,13 +70,22 @@ def count_attestation(tx: Transaction, caller: Caller, *, at: datetime) -> None:
     Raises:
         RateLimited: the plan's daily limit is reached.
     """
+    require_attestation(caller, lambda: usage.used_with_pending(tx, caller.tenant_id, usage.ATTESTATIONS, at=at), at=at)
+    usage.count_use(tx, caller.tenant_id, usage.ATTESTATIONS, at=at)
+
+
+def require_attestation(caller: Caller, used: Callable[[], int], *, at: datetime) -> None:
+    """Require that the caller's plan allows one more attestation today; `used` is called only if there is a limit.
+
+    Raises:
+        RateLimited: the plan's daily limit is reached.
+    """
     limit = allowance_of(caller).attestations_per_day
-    if limit is not None and usage.used_with_pending(tx, caller.tenant_id, usage.ATTESTATIONS, at=at) >= limit:
+    if limit is not None and used() >= limit:
         message = (
             f"Daily quota of {limit} attestations reached (resets at 00:00 UTC). Contact the operator to raise it."
         )
         raise RateLimited.of_limit(message, limit=limit, window_s=DAY_S, wait_s=(next_utc_day(at) - at).total_seconds())
-    usage.count_use(tx, caller.tenant_id, usage.ATTESTATIONS, at=at)
 
 
 def foresee_attestation(foreseen: Foreseen, caller: Caller, *, at: datetime) -> None:

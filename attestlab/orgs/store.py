@@ -176,6 +176,11 @@ def get_operator_id(tx: Transaction) -> UUID:
     return tenant_id
 
 
+def get_operator(execute: Execute) -> TenantRecord:
+    """Return the operator's tenant, which every installation has."""
+    return TenantRecord._make(execute(select(*tenants.c).where(tenants.c.is_operator)).one())
+
+
 def list_tenants(execute: Execute, *, with_consumers: bool) -> list[TenantRecord]:
     """List all tenants, oldest first; those of consumers only if asked for."""
     query = select(*tenants.c).order_by(tenants.c.id)

@@ -7,10 +7,12 @@ from datetime import date, datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ColumnElement, Select, cast, delete, func, select
+from sqlalchemy import BigInteger, ColumnElement, Select, and_, cast, delete, exists, func, or_, select
 
 from attestlab.attestations.rules import Status, compute_current_status
 from attestlab.attestations.store import attestations
+from attestlab.consumer.inbox.rules import DeliveryState
+from attestlab.consumer.inbox.store import items as inbox_items
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, short_repr, table_of
 from attestlab.core.db.upserts import Upsert
 from attestlab.core.errors import NotFound
@@ -30,7 +32,14 @@ protections = table_of(Protection)
 days = table_of(ProtectionDay)
 platform_issuers = table_of(PlatformIssuer)
 
-_IS_THERE = protections.c.deleted_at.is_(None)
+_IS_HELD = exists().where(
+    inbox_items.c.attestation_id == protections.c.attestation_id,
+    inbox_items.c.user_id == protections.c.user_id,
+    inbox_items.c.state == DeliveryState.DELIVERED.value,
+)
+_IS_OWN = protections.c.source == Source.OWN.value
+_IS_THERE = and_(protections.c.deleted_at.is_(None), or_(_IS_OWN, _IS_HELD))
+"""A received credential that its recipient declines later is shown no longer."""
 _COUNT = (
     select(cast(func.coalesce(func.sum(days.c.valid), 0), BigInteger))
     .where(days.c.protection_id == protections.c.id)
@@ -123,15 +132,16 @@ def _find_id(execute: Execute, user_id: UUID, condition: ColumnElement[bool]) ->
 
 def count_minted_since(execute: Execute, since: datetime, *, user_id: UUID) -> int:
     """Count the attestations that were minted for a consumer since then, also of deleted protections."""
-    minted = (protections.c.source == Source.OWN.value, protections.c.created_at >= since)
-    query = select(func.count()).select_from(protections).where(protections.c.user_id == user_id, *minted)
+    minted = (protections.c.user_id == user_id, _IS_OWN, protections.c.created_at >= since)
+    query = select(func.count()).select_from(protections).where(*minted)
     number: int = execute(query).scalar_one()
     return number
 
 
 def list_rows(execute: Execute, user_id: UUID) -> Sequence[ProtectionRecord]:
-    """List all protections of a consumer that were not deleted, oldest first."""
-    query = select(*protections.c).where(protections.c.user_id == user_id, _IS_THERE).order_by(protections.c.id)
+    """List all protections of a consumer that were not deleted, oldest first; also of declined credentials."""
+    kept = (protections.c.user_id == user_id, protections.c.deleted_at.is_(None))
+    query = select(*protections.c).where(*kept).order_by(protections.c.id)
     return fetch_all(execute(query), ProtectionRecord)
 
 

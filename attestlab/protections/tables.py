@@ -39,6 +39,7 @@ Protection = model_of(
     ProtectionRecord,
     "protections",
     Index("ix_protections_of_user", "user_id", "id"),
+    Index("ix_protections_of_visibility", "user_id", "visibility", "id"),  # portfolios read the public ones alone
     Index("ix_protections_of_hash", "user_id", "content_hash", unique=True),
     Index("ix_protections_of_received", "user_id", "attestation_id", unique=True),
 )

@@ -20,6 +20,7 @@ TAGS: Final = {
     "exports": "Attestations in the formats of others: SD-JWT VC, Open Badges, Bitstring Status List.",
     "portal": "Pages for people: the first page and its search, the page of an attestation, this reference.",
     "issuers": "Issuers with their signing keys, logos and proofs of domain.",
+    "protections": "Content that consumers protect by its hash, and their public portfolios.",
     "blog": "Posts of the operator: written by editors, public as pages, feed and JSON.",
     "accounts": "Accounts of consumers: sign-up, username, addresses, export, deletion.",
     "governance": "Changes of an issuer's status and ratings, which other people approve.",

@@ -23,6 +23,7 @@ from attestlab.policy.analysis.analyzer import FindingKind
 from attestlab.policy.language.ast import Effect, Mode
 from attestlab.policy.language.attributes import AttributeType, Op
 from attestlab.policy.language.document import Category, TargetType
+from attestlab.protections import rules as protection_rules
 from attestlab.risk import rules as risk_rules
 from attestlab.risk.activity.rules import DriftLevel
 from attestlab.risk.logins.login import LoginOutcome
@@ -50,6 +51,8 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "RiskRating": issuer_rules.RiskRating,
     "BlogPostCategory": blog_rules.PostCategory,
     "BlogPostStatus": blog_rules.PostStatus,
+    "ProtectionVisibility": protection_rules.Visibility,
+    "ProtectionSource": protection_rules.Source,
     "IssuerRequestType": governance_rules.RequestType,
     "IssuerRequestStatus": governance_rules.RequestStatus,
     "LogEntryType": EntryType,
@@ -136,6 +139,8 @@ PATH_PARAMETERS: Final[Mapping[str, str]] = {
     "Source: CONTRACT 11.7.",
     "blog/{slug}": "A slug that the post has, or had while it was public. Format: 1-96 of a-z 0-9 -. "
     "Source: CONTRACT 11.7.",
+    "protections/{id}": "The protection. Format: UUID, 36 characters. Source: CONTRACT 11.3.",
+    "portfolio/{username}": "The username of its owner. Format: 3-30 of a-z 0-9 _ -. Source: CONTRACT 11.3.",
     "media/{sha256}": "The picture. Format: SHA-256, 64 lowercase hex digits. Source: CONTRACT 11.7.",
 }
 """The meaning of each path parameter, which no class declares, by its name with the segment before it."""

@@ -47,6 +47,7 @@ from attestlab.portal import blog_routes as blog_page_routes
 from attestlab.portal import front_routes, invitation_routes
 from attestlab.portal import routes as portal_routes
 from attestlab.portal.navigation import NAVIGATION
+from attestlab.protections import routes as protection_routes
 from attestlab.risk import routes as risk_routes
 from attestlab.risk.enforcement import routes as enforcement_routes
 from attestlab.risk.normalization import routes as normalization_routes
@@ -96,6 +97,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     blog_page_routes.routes,
     blog_routes.routes,
     account_routes.routes,
+    protection_routes.routes,
     issuer_routes.routes,
     governance_routes.routes,
     policy_routes.routes,

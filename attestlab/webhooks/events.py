@@ -54,15 +54,6 @@ class UsageThresholdReached(Event, type="billing.usage.threshold"):
 
 
 @dataclass(frozen=True)
-class ContentProtected(Event, type="consumer.content.protected"):
-    """A consumer protected new content."""
-
-    protection_id: UUID
-    visibility: str
-    protected_at: datetime
-
-
-@dataclass(frozen=True)
 class ReceiptCreated(Event, type="receipt.created"):
     """A receipt was minted and appended to the log."""
 

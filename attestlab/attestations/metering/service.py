@@ -5,13 +5,17 @@ a minute with the same event type have an event each; the rest are tallied, and 
 `count` follows when the minute is over. One transaction writes usage, tallies and events, so
 they always agree: verifications that a crash loses (answered, not yet written) are missing from
 all three.
+
+Other capabilities read from the buffer how often each attestation was verified, before the sealer empties it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import bindparam, delete, select
@@ -32,6 +36,7 @@ from attestlab.risk.rules import Entity, EntityType
 MAX_SINGLE_EVENTS_PER_MINUTE = 100
 TALLY_INTERVAL = timedelta(minutes=1)
 MAX_GROUPS = 500  # groups of unwritten verifications, each with up to a hundred of them: about 15 MB
+MAX_ATTESTATIONS = 50_000  # counted one by one while writes fail: about 15 MB
 SWEEP_LIMIT = 500
 FAILED, FORGED = "verification.failed", "verification.invalid_sig"  # raw events of risk, mapped to signals
 
@@ -64,6 +69,14 @@ class MeteredVerification:
         return VerificationCompleted.type if self.verdict is Verdict.VALID else VerificationFailed.type
 
 
+class AttestationDay(NamedTuple):
+    """Where the verifications of an attestation are counted: by UTC day, those with the verdict VALID or the others."""
+
+    attestation_id: UUID
+    day: date
+    is_valid: bool
+
+
 @dataclass(slots=True)
 class VerificationGroup:
     """An issuer's verifications in one minute with the same event type: the first hundred, and a count of the rest."""
@@ -88,32 +101,50 @@ class UnwrittenVerifications:
     """Verifications that are answered but not yet written.
 
     Memory is bounded while writes fail: above MAX_GROUPS, an issuer's verifications with the
-    same event type are reduced to one number a day.
+    same event type are reduced to one number a day; above MAX_ATTESTATIONS, those of further
+    attestations are not counted by attestation.
     """
 
     def __init__(self) -> None:
         self.groups: dict[TallyKey, VerificationGroup] = {}
+        self.by_attestation: Counter[AttestationDay] = Counter()
         self._fold_above = MAX_GROUPS
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all verifications are written."""
+        return not self.groups and not self.by_attestation
 
     def add(self, verified: MeteredVerification) -> None:
         """Add one verification."""
         minute = verified.at.replace(second=0, microsecond=0)
         self._add_to_group((verified.issuer_id, minute, verified.event_type), verified.tenant_id, (verified,), 0)
+        is_valid = verified.verdict is Verdict.VALID
+        self._count(AttestationDay(verified.attestation_id, minute.date(), is_valid), 1)
 
     def merge(self, other: UnwrittenVerifications) -> None:
         """Add all verifications of another instance."""
         for tally_key, group in other.groups.items():
             self._add_to_group(tally_key, group.tenant_id, group.single, group.more)
+        for place, times in other.by_attestation.items():
+            self._count(place, times)
 
     def split(self, events: int) -> UnwrittenVerifications:
-        """Remove and return groups until they contain `events` single verifications, or all groups."""
+        """Remove and return groups until they contain `events` single verifications, and so many attestations."""
         taken = UnwrittenVerifications()
+        while self.by_attestation and len(taken.by_attestation) < events:
+            place, times = self.by_attestation.popitem()
+            taken.by_attestation[place] = times
         events_taken = 0
         while self.groups and events_taken < events:
             tally_key = next(iter(self.groups))
             group = taken.groups[tally_key] = self.groups.pop(tally_key)
             events_taken += len(group.single) + 1
         return taken
+
+    def _count(self, place: AttestationDay, times: int) -> None:
+        if place in self.by_attestation or len(self.by_attestation) < MAX_ATTESTATIONS:
+            self.by_attestation[place] += times
 
     def _add_to_group(
         self, tally_key: TallyKey, tenant_id: UUID, single: Sequence[MeteredVerification], more: int
@@ -134,6 +165,14 @@ class UnwrittenVerifications:
 
 
 BUFFER = Buffer[UnwrittenVerifications]("verifications")
+
+
+def count_by_attestation(tx: Transaction) -> Counter[AttestationDay]:
+    """Count a transaction's verifications by attestation; for commit hooks that run before the sealer."""
+    counted: Counter[AttestationDay] = Counter()
+    for recorded in tx.buffer(BUFFER):
+        counted.update(recorded.by_attestation)
+    return counted
 
 
 def record(tx: Transaction, pending: UnwrittenVerifications) -> None:

@@ -64,7 +64,7 @@ class WriteBehind:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._batch is None and self._pending.groups:
+        if self._batch is None and not self._pending.is_empty:
             batch = self._batch = _Batch(self._pending.split(MAX_EVENTS_PER_JOB))
             try:
                 self._submit(batch.write, self._settle)
@@ -85,11 +85,11 @@ class WriteBehind:
         return batch.is_committed or (isinstance(error, CommitUnknown) and not self._fails_certainly)
 
     def _continue(self) -> None:
-        if self._is_finishing and (self._is_failing or not self._pending.groups):
+        if self._is_finishing and (self._is_failing or self._pending.is_empty):
             self._idle.set()
         elif self._is_failing:
             self._flush_after(RETRY_INTERVAL_S)
-        elif self._pending.groups:
+        elif not self._pending.is_empty:
             self._flush_after(0 if self._is_finishing else WRITE_INTERVAL_S)
 
 

@@ -47,6 +47,7 @@ def upgrade() -> None:
     op.create_index("ix_protections_of_hash", "protections", ["user_id", "content_hash"], unique=True)
     op.create_index("ix_protections_of_received", "protections", ["user_id", "attestation_id"], unique=True)
     op.create_index("ix_protections_of_user", "protections", ["user_id", "id"], unique=False)
+    op.create_index("ix_protections_of_visibility", "protections", ["user_id", "visibility", "id"], unique=False)
     op.create_table(
         "protection_days",
         sa.Column("protection_id", sa.Uuid(), nullable=False),

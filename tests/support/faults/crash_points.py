@@ -1,4 +1,4 @@
-"""One change of an attestation, in a process that is killed before it ends.
+"""One change of an attestation or a protection, in a process that is killed before it ends.
 
 It dies before the given statement of the records, counted from 1, a commit being one too; or,
 where the change takes fewer, when it is durable and no client has its answer.
@@ -20,6 +20,8 @@ from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import parse_time
 from attestlab.installation import Installation
+from attestlab.orgs.rules import Caller
+from attestlab.protections.shapes import ProtectionIn
 from attestlab.settings import Settings
 
 
@@ -35,11 +37,18 @@ def crash_during_change(wish: str) -> None:
     changes: dict[str, Callable[[], object]] = {
         "mint": lambda: lab.attestations.mint(request, caller=caller),
         "revoke": lambda: lab.attestations.revoke(attestation_id, reason="a story", caller=caller),
+        "protect": lambda: _protect(lab, caller),
         "supersede": lambda: lab.attestations.supersede(attestation_id, request, caller=caller),
     }
     _kill_before(lab, task["statement"])
     changes[task["change"]]()
     _kill_process()
+
+
+def _protect(lab: Installation, consumer: Caller) -> None:
+    prepared = lab.protections.prepare(ProtectionIn(content_hash="ab" * 32, title="Sunset"), caller=consumer)
+    assert prepared is not None
+    lab.protections.create(prepared)
 
 
 def _kill_before(lab: Installation, statement: int) -> None:
