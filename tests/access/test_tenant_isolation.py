@@ -20,6 +20,7 @@ from support.access import AccessScenario, PartyClients, open_access_scenario
 from support.attestations import make_mint_body, mint
 from support.in_process_server import serve_in_thread
 from support.issuers import register_issuer
+from support.protections import protect
 from support.risk import add_signal, put_on_list
 from support.webhook_endpoints import create_delivery, create_endpoint
 
@@ -38,6 +39,8 @@ PIXEL_PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwA
 # What an owner would send; a stranger's is refused before anything of it is looked at.
 BODIES: dict[str, dict[str, Any]] = {
     "PATCH /v1/consumer/inbox/{id}": {"read_state": "READ"},
+    "PATCH /v1/consumer/protections/{id}": {"title": "Taken over"},
+    "POST /v1/consumer/protections/{id}/revoke": {"reason": "not theirs"},
     "PATCH /v1/issuers/{id}": {"display_name": "Taken over"},
     "PUT /v1/issuers/{id}/logo": {"content_b64url": PIXEL_PNG},
     "POST /v1/issuers/{id}/keys": {"kid": "theirs", "alg": "Ed25519"},
@@ -104,6 +107,7 @@ def things_of(account: PartyClients) -> dict[str, str]:
         "GET /v1/attestations/{id}/delivery": mint(account.with_key, with_recipient).json()["id"],
         "/v1/attestation-packs": pack,
         "/v1/consumer/inbox": receive_item(account, make_mint_body(issuer)),
+        "/v1/consumer/protections": protect(account.consumer)["id"],
         "/v1/policies": account.with_key.post("/v1/policies", json=POLICY).json()["id"],
         "POST /v1/policies/{id}/archive": account.with_key.post("/v1/policies", json=POLICY).json()["id"],
         "/v1/policies/decisions": account.with_key.post("/v1/policies/evaluate", json=QUESTION).json()["decision_id"],

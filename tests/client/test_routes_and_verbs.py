@@ -16,6 +16,7 @@ PAGE = "a page for browsers, or a file of one"
 OPEN_FORMAT = "a format of other software, which fetches it itself"
 CONSUMERS = "people administrate access in the dashboards or by the command"
 NOT_ASKED = "no analyst has asked for it; `httpx` calls it"
+CONSUMER = "consumers use the pages of the portal, or HTTP"
 BLOG = "editors use HTTP, or the command `attestlab blog import`"
 INBOX = "consumers read what was delivered to them on pages and by HTTP"
 WITHOUT_VERB = {
@@ -29,6 +30,10 @@ WITHOUT_VERB = {
     **dict.fromkeys((f"{method} /v1/platform/blog/posts/{{id}}" for method in ("GET", "PUT", "DELETE")), BLOG),
     **dict.fromkeys((f"POST /v1/platform/blog/posts/{{id}}/{verb}" for verb in ("publish", "archive")), BLOG),
     "POST /v1/platform/blog/media": BLOG,
+    **dict.fromkeys(("GET /v1/consumer/portfolio/{username}", "GET /v1/consumer/protections"), CONSUMER),
+    **dict.fromkeys(("POST /v1/consumer/protections", "POST /v1/consumer/protections/{id}/revoke"), CONSUMER),
+    **dict.fromkeys((f"{verb} /v1/consumer/protections/{{id}}" for verb in ("GET", "PATCH", "DELETE")), CONSUMER),
+    "GET /v1/consumer/protections/{id}/verifications": CONSUMER,
     **dict.fromkeys(("GET /.well-known/jwks.json", "GET /.well-known/jwt-vc-issuer"), OPEN_FORMAT),
     **dict.fromkeys(("GET /.well-known/jwt-vc-issuer/v1/issuers/{id}", "GET /log/checkpoint"), OPEN_FORMAT),
     **dict.fromkeys(("GET /log/checkpoint.witnessed", "GET /log/tile/{path...}"), OPEN_FORMAT),

@@ -31,6 +31,7 @@ WALKS = {
     "orgs": "orgs/test_members_over_http.py::test_accepting_an_invitation_allows_sign_in",
     "policy": "policy/test_policies_over_http.py::test_denial_names_its_rules_and_can_be_explained",
     "portal": "portal/test_hostile_strings.py::test_what_the_api_takes_appears_as_text",
+    "protections": "protections/test_protections_over_http.py::test_content_is_protected_changed_revoked_and_deleted",
     "risk": "risk/test_signals_over_http.py::test_signal_is_recorded_returned_and_published",
     "simulation": "simulation/test_simulation_over_http.py::test_reports_of_other_tenants_are_not_found",
     "webhooks": "webhooks/test_endpoints_over_http.py::test_secret_is_shown_once_and_sealed",

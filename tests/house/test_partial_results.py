@@ -42,6 +42,8 @@ PARTS = {
 }
 LISTS = {
     "GET /v1/attestations/{id}/delivery": {"items": Kind.BOUNDED},
+    "GET /v1/consumer/portfolio/{username}": {"protections": Kind.PAGE},
+    "GET /v1/consumer/protections/{id}/verifications": {"items": Kind.BOUNDED},
     "GET /v1/issuers/{id}/blast-radius": {
         "by_recipient": Kind.CUT,
         "by_schema": Kind.BOUNDED,
@@ -89,12 +91,14 @@ WRITES_OF_MANY = {
 }
 WRITES_OF_ONE = set(
     """
+    DELETE /v1/consumer/protections/{id}
     DELETE /v1/issuers/{id}/logo
     DELETE /v1/platform/blog/posts/{id}
     DELETE /v1/risk/lists/{id}
     DELETE /v1/users/{id}
     DELETE /v1/webhooks/endpoints/{id}
     PATCH /v1/consumer/inbox/{id}
+    PATCH /v1/consumer/protections/{id}
     PATCH /v1/issuers/{id}
     PATCH /v1/orgs/{id}
     PATCH /v1/users/{id}
@@ -115,6 +119,8 @@ WRITES_OF_ONE = set(
     POST /v1/consumer/api-keys/{id}/revoke
     POST /v1/consumer/inbox/deliver
     POST /v1/consumer/inbox/{id}/decline
+    POST /v1/consumer/protections
+    POST /v1/consumer/protections/{id}/revoke
     POST /v1/governance/issuer-requests
     POST /v1/governance/issuer-requests/{id}/approve
     POST /v1/governance/issuer-requests/{id}/reject

@@ -21,6 +21,7 @@ from support.api_tour.stations import POLICY
 from support.attestations import make_mint_body
 from support.in_process_server import make_client, serve_in_thread
 from support.issuers import register_issuer
+from support.protections import protect
 
 pytestmark = pytest.mark.one_world
 
@@ -120,6 +121,10 @@ FAULTS = [
     Fault("create_blog_post", {**POST, "title": TWO_LINES}, "/title"),
     Fault("update_blog_post", {"cover_image_url": "http://a.example"}, "/cover_image_url", {"id": "post"}),
     Fault("upload_blog_medium", {"content_b64url": "A"}, "/content_b64url"),
+    Fault("create_protection", {"title": "Sunset"}, "/content_hash"),
+    Fault("create_protection", {"title": TWO_LINES, "content_hash": "0" * 64}, "/title"),
+    Fault("update_protection", {"title": TWO_LINES}, "/title", {"id": "protection"}),
+    Fault("list_protections", None, "/cursor", {"cursor": "x"}),
     Fault("create_webhook_endpoint", {**HOOK, "url": "http://a.example"}, "/url"),
     Fault("create_webhook_endpoint", {**HOOK, "event_filters": ["x"]}, "/event_filters/0"),
     Fault("update_webhook_endpoint", {"name": TWO_LINES}, "/name", {"id": "endpoint"}),
@@ -143,6 +148,7 @@ WITHOUT_A_CHECK = {
     *("change_role", "compromise_api_key", "revoke_api_key", "revoke_consumer_key", "revoke_issuer_key"),
     *("update_inbox_item", "decline_inbox_item"),
     *("reject_issuer_request", "mint_batch", "supersede_attestation", "revoke_attestation", "resolve_case"),
+    "revoke_protection",
     *("find_badge", "load_past_logins", "verify_open_badge"),
     *("create_challenge", "set_risk_settings", "activate_policy", "rotate_webhook_secret"),
 }
@@ -179,12 +185,14 @@ def make_world(tour: TourRecorder, access: AccessScenario) -> World:
     profile = key.post("/v1/verification-profiles", json={"name": "Border"}).json()
     ids = {"issuer": issuer["id"], "kid": issuer["keys"][0]["kid"], "policy": policy["id"], "endpoint": endpoint["id"]}
     post = access.account.editor.post("/v1/platform/blog/posts", json=POST).json()
-    return World(tour, issuer, {**ids, "profile": profile["id"], "post": post["id"]})
+    protection = protect(access.account.consumer)
+    return World(tour, issuer, {**ids, "profile": profile["id"], "post": post["id"], "protection": protection["id"]})
 
 
 def find_client(world: World, operation: str) -> httpx.Client:
     account = world.tour.access.account
-    if operation == "create_consumer_key" or operation.endswith(("_inbox_item", "_inbox_items")):
+    of_consumers = operation.endswith(("_inbox_item", "_inbox_items")) or "_protection" in operation
+    if operation == "create_consumer_key" or of_consumers:
         return account.consumer
     if "_blog_" in operation:
         return account.editor

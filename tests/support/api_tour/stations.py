@@ -21,6 +21,7 @@ from support.identity import add_user
 from support.in_process_server import make_client
 from support.issuers import register_issuer
 from support.orgs import read_mailed_token
+from support.protections import make_protection_body, open_consumer
 from support.webhook_delivery import ScriptedTransport
 
 DIPLOMA = sha256(b"the file of a diploma").hexdigest()
@@ -378,7 +379,24 @@ def _read_blog(tour: TourRecorder, picture: str) -> None:
         tour.call("get_blog_medium", reader, sha256=picture)
 
 
+def visit_protections(tour: TourRecorder) -> None:
+    url = tour.access.url
+    hedy = open_consumer(tour.access.lab, url, "hedy@consumers.example", "Hedy Lamarr")
+    hedy.choose_profile("hedy")
+    with hedy.client as consumer, make_client(url) as anyone:
+        body = make_protection_body("sunset", content_type="image", category="photo", visibility="public")
+        place = {"id": tour.call("create_protection", consumer, body)["id"]}
+        tour.call("update_protection", consumer, {"description": "From the harbour."}, **place)
+        tour.call("get_protection", consumer, **place)
+        tour.call("list_protections", consumer, visibility="public", limit=1)
+        tour.call("list_protection_verifications", consumer, days=2, **place)
+        tour.call("get_portfolio", anyone, username="hedy", limit=1)
+        tour.call("revoke_protection", consumer, {"reason": "The file was changed."}, **place)
+        tour.call("remove_protection", consumer, **place)
+
+
 STATIONS = (
     *(visit_identity, visit_organizations, visit_api_keys, visit_issuers, visit_governance, visit_attestations),
-    *(visit_log, visit_policies, visit_risk, visit_webhooks, visit_lake, visit_blog, visit_operations, visit_errors),
+    *(visit_log, visit_policies, visit_risk, visit_webhooks, visit_lake, visit_blog, visit_protections),
+    *(visit_operations, visit_errors),
 )
