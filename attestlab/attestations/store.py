@@ -43,6 +43,7 @@ _ISSUER_COLUMNS = (
     _issuers.c.logo_url,
     _issuers.c.revoked_index,
 )
+_PLAN_COLUMNS = (_tenants.c.plan, _tenants.c.adjusted, _tenants.c.addons)
 _KEY_COLUMNS = (_keys.c.spki, _keys.c.status, _keys.c.created_at, _keys.c.changed_index, _keys.c.compromised_at)
 # Where the columns of each table are in a row of `_WITH_EVIDENCE`.
 _ATTESTATION_PART = slice(0, len(_COLUMNS))
@@ -55,7 +56,7 @@ _key_of_attestation = and_(
     _keys.c.issuer_id == attestations.c.issuer_id,
 )
 _WITH_EVIDENCE = (
-    select(*_COLUMNS, *_ISSUER_COLUMNS, *_KEY_COLUMNS, _leaves.c.entry, _tenants.c.plan, _tenants.c.adjusted)
+    select(*_COLUMNS, *_ISSUER_COLUMNS, *_KEY_COLUMNS, _leaves.c.entry, *_PLAN_COLUMNS)
     .select_from(
         attestations.outerjoin(_issuers, _issuers.c.id == attestations.c.issuer_id)
         .outerjoin(_keys, _key_of_attestation)
@@ -129,6 +130,7 @@ class AttestationEvidence(NamedTuple):
     entry: bytes | None
     plan: str | None
     adjusted: str | None
+    addons: str | None
 
 
 class SignedAttestation(NamedTuple):

@@ -171,6 +171,7 @@ def caller_of(person: Person, session_id: UUID, expires_at: datetime | None = No
         rights.roles,
         str(session_id),
         expires_at,
+        person.addons,
     )
 
 

@@ -42,6 +42,7 @@ _PERSON = (
     tenants.c.plan,
     tenants.c.adjusted,
     tenants.c.realm,
+    tenants.c.addons,
 )
 _PEOPLE = select(*_PERSON).join(tenants, tenants.c.id == users.c.tenant_id)
 _BY_ID = _PEOPLE.where(users.c.id == bindparam("id"))
@@ -75,6 +76,7 @@ class Person(NamedTuple):
     plan: str
     adjusted: str | None
     realm: str | None
+    addons: str | None
 
 
 class KeyHolder(NamedTuple):

@@ -23,6 +23,7 @@ from attestlab.attestations.bundle.verifier import verify_entry_subject
 from attestlab.attestations.metering import integrity as metering_integrity
 from attestlab.attestations.store import SignedAttestation
 from attestlab.attestations.verification.facts import build_statement
+from attestlab.billing import store as billing_store
 from attestlab.blog import store as blog_store
 from attestlab.consumer.accounts import store as account_store
 from attestlab.consumer.inbox import counts as inbox_counts
@@ -247,6 +248,9 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] =
     (blog_store.posts, "blog_post", lambda row: str(row["id"])),
     (blog_store.slugs, "blog_slug", lambda row: str(row["slug"])),
     (blog_store.media, "blog_medium", lambda row: str(row["sha256"])),
+    (billing_store.subscriptions, "subscription", lambda row: str(row["tenant_id"])),
+    (billing_store.subscribed_addons, "addon", lambda row: str(row["id"])),
+    (billing_store.invoices, "invoice", lambda row: str(row["id"])),
     (governance_store.requests, "issuer_request", lambda row: str(row["id"])),
     (attestation_store.packs, "attestation_pack", lambda row: str(row["id"])),
     (policy_store.policies, "policy", lambda row: str(row["id"])),

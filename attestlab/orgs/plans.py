@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.orgs.rules import Plan
+from attestlab.orgs.rules import AddOn, Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,18 +96,51 @@ PLANS: dict[Plan, Allowance] = {
         has_endpoint_limits=False,
     ),
 }
+RAISED_BY: dict[AddOn, tuple[str, int]] = {  # the limit that an add-on raises, and by how much a unit
+    AddOn.EXTRA_VERIFICATIONS: ("verifications_per_day", 10_000),
+    AddOn.EXTRA_ISSUERS: ("issuers", 5),
+    AddOn.EXTRA_AGENTS: ("agents", 25),
+    AddOn.WEBHOOK_PACK: ("webhook_endpoints", 5),
+}
 MAX_DIGITS = 9  # of a limit; a larger one would not limit anything
 ADJUSTABLE = tuple(field.name for field in fields(Allowance) if field.name != "has_endpoint_limits")
 
 
 @lru_cache(maxsize=1024)
-def allowance_for(plan: str, adjusted: str | None = None) -> Allowance:
-    """Return the allowance of a plan, with the operator's adjustments for the tenant (a JSON object, as stored).
+def allowance_for(plan: str, adjusted: str | None = None, addons: str | None = None) -> Allowance:
+    """Return the allowance of a plan with the operator's adjustments and the add-ons of the tenant, as stored.
 
     >>> allowance_for("FREE").issuers, allowance_for("FREE", '{"issuers": 5}').issuers
     (2, 5)
+    >>> allowance_for("FREE", '{"issuers": 5}', '{"extra_issuers": 2}').issuers
+    15
     """
-    return replace(PLANS[Plan(plan)], **(json.loads(adjusted) if adjusted else {}))
+    allowed = replace(PLANS[Plan(plan)], **(json.loads(adjusted) if adjusted else {}))
+    return replace(allowed, **_raise_limits(allowed, decode_addons(addons)))
+
+
+def _raise_limits(allowed: Allowance, addons: Mapping[AddOn, int]) -> dict[str, int]:
+    """Return the limits that add-ons raise; one that is unlimited remains so."""
+    raised = {}
+    for addon, (name, units) in RAISED_BY.items():
+        limit: int | None = getattr(allowed, name)
+        if limit is not None and addon in addons:
+            raised[name] = limit + units * addons[addon]
+    return raised
+
+
+def decode_addons(stored: str | None) -> dict[AddOn, int]:
+    """Decode the quantities of a tenant's add-ons.
+
+    >>> decode_addons('{"extra_issuers": 2}'), decode_addons(None)
+    ({<AddOn.EXTRA_ISSUERS: 'extra_issuers'>: 2}, {})
+    """
+    return {AddOn(key): quantity for key, quantity in json.loads(stored or "{}").items()}
+
+
+def encode_addons(quantities: Mapping[AddOn, int]) -> str | None:
+    """Encode the quantities of a tenant's add-ons; None if there is none."""
+    return json.dumps(dict(quantities), sort_keys=True) if quantities else None
 
 
 def encode_adjustments(changes: Mapping[str, int | None]) -> str | None:

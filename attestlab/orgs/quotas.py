@@ -25,7 +25,7 @@ DAY_S = 86_400
 
 def allowance_of(caller: Caller) -> Allowance:
     """Return the allowance of the caller's tenant."""
-    return allowance_for(caller.plan, caller.adjusted)
+    return allowance_for(caller.plan, caller.adjusted, caller.addons)
 
 
 def require_capacity(resource: str, limit: int | None, used: Callable[[], int]) -> None:

@@ -64,6 +64,16 @@ class Plan(StrEnum):
     ENTERPRISE = "ENTERPRISE"
 
 
+class AddOn(StrEnum):
+    """What a tenant can have in addition to its plan (CONTRACT 11.6)."""
+
+    EXTRA_VERIFICATIONS = "extra_verifications"
+    EXTRA_ISSUERS = "extra_issuers"
+    EXTRA_AGENTS = "extra_agents"
+    WEBHOOK_PACK = "webhook_pack"
+    PRIORITY_SUPPORT = "priority_support"
+
+
 class ConsumerScope(StrEnum):
     """A scope that only consumers have, besides minting and reading attestations."""
 
@@ -154,6 +164,7 @@ class Caller:
     roles: frozenset[Role] = frozenset()
     credential_id: str = ""  # the key's id again, or that of the person's session
     expires_at: datetime | None = None  # of the credential; checked by the code that authenticates the caller
+    addons: str | None = field(default=None, repr=False)  # quantities by key, see `plans.allowance_for`
 
 
 def checksum(random_part: str) -> str:

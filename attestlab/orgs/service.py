@@ -232,6 +232,7 @@ class Orgs:
             realm=Realm(key.realm or Realm.TENANT),
             credential_id=str(key.id),
             expires_at=key.expires_at,
+            addons=key.addons,
         )
         if key.status != ApiKeyStatus.ACTIVE:
             raise AuthInvalid(known=caller)
@@ -245,7 +246,15 @@ class Orgs:
         """
         with self.storage.read() as connection:
             tenant = store.get_tenant(connection.execute, tenant_id)
-        return Caller(tenant_id, "SERVICE", "attestlab", frozenset(Scope), tenant.plan, adjusted=tenant.adjusted)
+        return Caller(
+            tenant_id,
+            "SERVICE",
+            "attestlab",
+            frozenset(Scope),
+            tenant.plan,
+            adjusted=tenant.adjusted,
+            addons=tenant.addons,
+        )
 
     def list_page(self, *, caller: Caller, before: UUID | None = None, limit: int = 50) -> Sequence[OrgRecord]:
         """List the tenant's organizations, newest first."""

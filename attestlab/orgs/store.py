@@ -47,6 +47,7 @@ _BY_SECRET = (
         tenants.c.plan,
         tenants.c.adjusted,
         tenants.c.realm,
+        tenants.c.addons,
     )
     .join(tenants, tenants.c.id == api_keys.c.tenant_id)
     .where(api_keys.c.secret_sha256 == bindparam("secret_sha256"))
@@ -67,6 +68,7 @@ class KeyWithTenant(NamedTuple):
     plan: str
     adjusted: str | None
     realm: str | None
+    addons: str | None
 
 
 def find_key_by_secret(connection: Connection, secret_sha256: bytes) -> KeyWithTenant | None:

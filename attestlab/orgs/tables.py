@@ -14,14 +14,15 @@ from attestlab.core.db.tables import model_of, short_repr
 
 SINCE_0003 = {"info": {"since": "0003"}}
 SINCE_0025 = {"info": {"since": "0025"}}
+SINCE_0034 = {"info": {"since": "0034"}}
 
 
 @short_repr
 class TenantRecord(NamedTuple):
     """A customer of the service; all other data belongs to a tenant.
 
-    `adjusted` is a JSON object of the limits that the operator set for this tenant only. A consumer has a tenant of
-    their own, which `realm` marks.
+    `adjusted` is a JSON object of the limits that the operator set for this tenant only, and `addons` one of the
+    quantities of its add-ons. A consumer has a tenant of their own, which `realm` marks.
     """
 
     id: Annotated[UUID, Field(primary_key=True)]
@@ -31,6 +32,7 @@ class TenantRecord(NamedTuple):
     created_at: datetime
     adjusted: Annotated[str | None, Field(max_length=400, sa_column_kwargs=SINCE_0003)] = None
     realm: Annotated[str | None, Field(max_length=8, sa_column_kwargs=SINCE_0003)] = None
+    addons: Annotated[str | None, Field(max_length=400, sa_column_kwargs=SINCE_0034)] = None
 
 
 Tenant = model_of(TenantRecord, "tenants")

@@ -10,7 +10,7 @@ from datetime import date, datetime
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Connection, Date, String, Uuid, and_, bindparam, select
+from sqlalchemy import BigInteger, Connection, Date, Index, String, Uuid, and_, bindparam, select
 from sqlmodel import Field
 
 from attestlab.core.db.foreseen_reads import ForeseenRead, KeyRows
@@ -42,7 +42,7 @@ class UsageDayRecord(NamedTuple):
     used: Annotated[int, Field(sa_type=BigInteger)]
 
 
-UsageDay = model_of(UsageDayRecord, "usage_days")
+UsageDay = model_of(UsageDayRecord, "usage_days", Index("ix_usage_days_of_day", "day"))
 _table = table_of(UsageDay)
 _USED = select(_table.c.used).where(*(_table.c[name] == bindparam(name) for name in ("tenant_id", "metric", "day")))
 _days = KeyRows(tenant_id=Uuid(), metric=String(), day=Date())

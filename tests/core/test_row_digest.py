@@ -30,6 +30,7 @@ TENANT = {
     "created_at": NOON,
     "adjusted": None,
     "realm": None,
+    "addons": None,
 }
 NAMES = {
     "tenant": (tenants, lambda row: str(row["id"])),

@@ -13,14 +13,7 @@ from attestlab.integrity.fsck import fsck
 from attestlab.orgs.rules import CONSUMER_SCOPES, Caller, Scope
 from attestlab.orgs.scope_rules import SPEC_SCOPES
 from attestlab.orgs.service import TenantCreated
-from support.earlier_records import (
-    undo_revision_26,
-    undo_revision_27,
-    undo_revision_28,
-    undo_revision_29,
-    undo_revision_30,
-    undo_revision_31,
-)
+from support.earlier_records import undo_revisions_since
 from support.orgs import PASSWORD, TenantClients, forget_group_scopes
 
 OPEN_BEFORE = {
@@ -48,12 +41,7 @@ def go_back_before_revision_25(lab: Installation) -> None:
         forget_group_scopes(lab, tenant.id)
     with lab.storage.engine.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE api_keys DROP COLUMN has_group_scopes")
-        undo_revision_31(connection)
-        undo_revision_30(connection)
-        undo_revision_29(connection)
-        undo_revision_28(connection)
-        undo_revision_27(connection)
-        undo_revision_26(connection)
+        undo_revisions_since(connection, 26)
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0024'")
 
 

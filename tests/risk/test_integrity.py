@@ -14,14 +14,7 @@ from attestlab.risk.signals import store
 from attestlab.risk.signals.bulk import BulkOptions
 from attestlab.risk.signals.recording import NewSignal
 from attestlab.risk.signals.store import BulkProgressRecord
-from support.earlier_records import (
-    undo_revision_26,
-    undo_revision_27,
-    undo_revision_28,
-    undo_revision_29,
-    undo_revision_30,
-    undo_revision_31,
-)
+from support.earlier_records import undo_revisions_since
 from support.orgs import forget_group_scopes
 
 
@@ -89,12 +82,7 @@ def test_records_from_before_links_get_them_by_the_upgrade(lab: Installation, ca
         store.begin_progress(tx, BulkProgressRecord(b"begun", 5, lab.clock.now()))
     _undo_revision_25(lab)
     with lab.storage.engine.begin() as connection:
-        undo_revision_31(connection)
-        undo_revision_30(connection)
-        undo_revision_29(connection)
-        undo_revision_28(connection)
-        undo_revision_27(connection)
-        undo_revision_26(connection)
+        undo_revisions_since(connection, 26)
         for table in ("risk_links", "risk_sources", "risk_activity"):
             connection.exec_driver_sql(f"DROP TABLE {table}")
         _undo_revision_24(connection)

@@ -49,3 +49,27 @@ def undo_revision_31(connection: Connection) -> None:
     """Drop the tables of protections."""
     for table in ("protection_days", "protections", "platform_issuers"):
         connection.exec_driver_sql(f"DROP TABLE {table}")
+def undo_revision_34(connection: Connection) -> None:
+    """Drop the tables of billing, the add-ons of tenants, and the index of usage by its day."""
+    for table in ("usage_thresholds", "invoices", "subscribed_addons", "subscriptions"):
+        connection.exec_driver_sql(f"DROP TABLE {table}")
+    connection.exec_driver_sql("DROP INDEX ix_usage_days_of_day")
+    connection.exec_driver_sql("ALTER TABLE tenants DROP COLUMN addons")
+
+
+UNDO = {
+    26: undo_revision_26,
+    27: undo_revision_27,
+    28: undo_revision_28,
+    29: undo_revision_29,
+    30: undo_revision_30,
+    31: undo_revision_31,
+    34: undo_revision_34,
+}
+
+
+def undo_revisions_since(connection: Connection, first: int) -> None:
+    """Undo this revision and all after it, newest first."""
+    for revision in sorted(UNDO, reverse=True):
+        if revision >= first:
+            UNDO[revision](connection)

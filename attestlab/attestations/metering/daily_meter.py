@@ -56,4 +56,6 @@ class Meter:
 
 def verifications_per_day(evidence: AttestationEvidence) -> int | None:
     """Return the daily limit of the plan of the issuer's tenant; None is unlimited."""
-    return None if evidence.plan is None else allowance_for(evidence.plan, evidence.adjusted).verifications_per_day
+    if evidence.plan is None:
+        return None
+    return allowance_for(evidence.plan, evidence.adjusted, evidence.addons).verifications_per_day

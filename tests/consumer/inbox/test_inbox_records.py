@@ -22,7 +22,7 @@ from attestlab.core.records.audited_write import AuditContext
 from attestlab.core.records.row_digest import row_sha256
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
-from support.earlier_records import undo_revision_30
+from support.earlier_records import undo_revisions_since
 from support.inbox import Json, Recipient, Registry, serve_registry
 
 PAGE = 10
@@ -44,7 +44,7 @@ def test_deliveries_of_before_become_items_whose_digests_verify(lab: Installatio
     add_delivery_of_before(lab, registry, delivered, "ada@people.example", ada.user_id)
     add_delivery_of_before(lab, registry, waiting, "grace@people.example", None)
     with lab.storage.engine.begin() as connection:
-        undo_revision_30(connection)
+        undo_revisions_since(connection, 30)
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0029'")
 
     migrations.upgrade(lab.storage)

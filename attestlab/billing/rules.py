@@ -1,0 +1,184 @@
+"""Rules of billing: periods, prices and thresholds (CONTRACT 11.6).
+
+Money is integers in the currency's minor unit (ISO 4217). A period is a calendar month in UTC. A charge for the rest
+of a month is the month's price times the seconds that remain, divided by the seconds of the month and rounded down, so
+that the charges of a month never exceed its price.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from attestlab.core.encoding import quote
+from attestlab.core.errors import Conflict, ValidationFailed
+from attestlab.orgs.rules import AddOn, Plan
+
+THRESHOLDS: Final = (80, 90, 100)  # percent
+_MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
+_SECOND: Final = timedelta(seconds=1)
+
+
+class SubscriptionStatus(StrEnum):
+    """The state of a subscription; it is active as long as the tenant exists."""
+
+    ACTIVE = "active"
+
+
+class InvoiceStatus(StrEnum):
+    """The state of an invoice: a draft is computed and never stored."""
+
+    DRAFT = "draft"
+    OPEN = "open"
+    PAID = "paid"
+    VOID = "void"
+
+
+class Provider(StrEnum):
+    """Who collects the payments; `embedded` is the service itself, which collects none."""
+
+    EMBEDDED = "embedded"
+    STRIPE = "stripe"
+    PAYSTACK = "paystack"
+    FLUTTERWAVE = "flutterwave"
+
+
+class Period(NamedTuple):
+    """A calendar month in UTC: from its start until just before its end."""
+
+    start: datetime
+    end: datetime
+
+
+class Line(NamedTuple):
+    """A line of an invoice; `amount_minor` is the sum of all units."""
+
+    description: str
+    quantity: int
+    unit_amount_minor: int
+    amount_minor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """The prices of a month; ENTERPRISE has none, because the operator agrees it with each tenant."""
+
+    currency: str
+    starter: int
+    professional: int
+    addon_unit: int
+
+    def plan(self, plan: Plan) -> int | None:
+        """Return the price of a plan a month, or None if it is agreed with the operator.
+
+        >>> Prices("USD", 2900, 19900, 1000).plan(Plan.STARTER)
+        2900
+        """
+        return {Plan.FREE: 0, Plan.STARTER: self.starter, Plan.PROFESSIONAL: self.professional}.get(plan)
+
+    def total(self, plan: Plan, addons: Mapping[AddOn, int]) -> int:
+        """Return the sum of a plan and its add-ons a month.
+
+        >>> Prices("USD", 2900, 19900, 1000).total(Plan.STARTER, {AddOn.EXTRA_ISSUERS: 2})
+        4900
+        """
+        return (self.plan(plan) or 0) + self.addon_unit * sum(addons.values())
+
+
+def month_of(at: datetime) -> Period:
+    """Return the period that contains a moment.
+
+    >>> month_of(datetime(2026, 12, 31, 23, 59, tzinfo=UTC)).end.isoformat()
+    '2027-01-01T00:00:00+00:00'
+    """
+    start = at.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    return Period(start, (start + timedelta(days=32)).replace(day=1))
+
+
+def parse_month(text: str) -> Period:
+    """Parse a period as clients name it, such as 2026-11.
+
+    Raises:
+        ValidationFailed: it is no year with a month.
+    """
+    found = _MONTH.fullmatch(text)
+    if found is None or not 1 <= int(found[1]) < 9999:
+        message = f"{quote(text[:20])} is no month. Send a year and a month, such as 2026-11."
+        raise ValidationFailed.of("/period", "month", message)
+    return month_of(datetime(int(found[1]), int(found[2]), 1, tzinfo=UTC))
+
+
+def prorate(amount_minor: int, at: datetime) -> int:
+    """Return the part of a month's price that is due for the rest of the month, in whole seconds, rounded down.
+
+    >>> prorate(2900, datetime(2026, 11, 16, tzinfo=UTC))
+    1450
+    """
+    period = month_of(at)
+    return amount_minor * ((period.end - at) // _SECOND) // ((period.end - period.start) // _SECOND)
+
+
+def is_upgrade(current: Plan, wanted: Plan) -> bool:
+    """Whether a plan is larger than the current one.
+
+    >>> is_upgrade(Plan.FREE, Plan.STARTER), is_upgrade(Plan.STARTER, Plan.STARTER)
+    (True, False)
+    """
+    plans = list(Plan)
+    return plans.index(wanted) > plans.index(current)
+
+
+def larger_of(one: Plan, other: Plan) -> Plan:
+    """Return the larger of two plans.
+
+    >>> larger_of(Plan.PROFESSIONAL, Plan.STARTER)
+    <Plan.PROFESSIONAL: 'PROFESSIONAL'>
+    """
+    return other if is_upgrade(one, other) else one
+
+
+def require_self_service(current: Plan, wanted: Plan) -> None:
+    """Require that a tenant can choose a plan without the operator.
+
+    Raises:
+        Conflict: ENTERPRISE is agreed with the operator.
+    """
+    if wanted is Plan.ENTERPRISE and current is not Plan.ENTERPRISE:
+        message = "ENTERPRISE has no fixed price. Agree it with the operator, who then sets it. Nothing was changed."
+        raise Conflict(message, details={"reason": "contact_operator"})
+
+
+def highest_threshold(used: int, limit: int | None) -> int | None:
+    """Return the highest threshold that a use reached, in percent; None below the first one, or without a limit.
+
+    >>> [highest_threshold(used, 10) for used in (7, 8, 9, 12)], highest_threshold(1, None), highest_threshold(0, 0)
+    ([None, 80, 90, 100], None, None)
+    """
+    if limit is None or used == 0:
+        return None
+    return max((each for each in THRESHOLDS if used * 100 >= each * limit), default=None)
+
+
+def percent_of(used: int, limit: int | None) -> int | None:
+    """Return a use in whole percent of its limit, rounded down; None without a limit.
+
+    >>> percent_of(2, 3), percent_of(0, 0), percent_of(5, None)
+    (66, 100, None)
+    """
+    if limit is None:
+        return None
+    return 100 if limit == 0 else used * 100 // limit
+
+
+def invoice_number(tenant_id: UUID, serial: int) -> str:
+    """Return the number of a tenant's invoice; it reveals nothing about other tenants' invoices.
+
+    >>> invoice_number(UUID(int=0xABC), 7)
+    '00000ABC-0007'
+    """
+    return f"{tenant_id.hex[-8:].upper()}-{serial:04}"
