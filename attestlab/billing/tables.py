@@ -19,7 +19,7 @@ class SubscriptionRecord(NamedTuple):
     """The subscription of a tenant, which has the tenant's id.
 
     `covered_plan` is the largest plan that is charged until `billed_until`, the end of the last charged period.
-    `pending_plan` replaces the tenant's plan at `pending_at`.
+    `pending_plan` replaces the tenant's plan at `pending_at`. `paid_since` is when the tenant first had a paid plan.
     """
 
     tenant_id: Annotated[UUID, Field(primary_key=True, foreign_key="tenants.id")]
@@ -29,6 +29,7 @@ class SubscriptionRecord(NamedTuple):
     billed_until: Annotated[datetime, Field(index=True)]
     pending_plan: Annotated[str | None, Field(max_length=16)]
     pending_at: datetime | None
+    paid_since: datetime | None
     created_at: datetime
     updated_at: datetime
 

@@ -24,6 +24,7 @@ def upgrade() -> None:
         sa.Column("billed_until", sa.DateTime(timezone=True), nullable=False),
         sa.Column("pending_plan", sa.String(length=16), nullable=True),
         sa.Column("pending_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("paid_since", sa.DateTime(timezone=True), nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(
