@@ -23,6 +23,7 @@ from attestlab.attestations.issuances import find_issuances
 from attestlab.attestations.metering import service as metering
 from attestlab.attestations.packs.service import Packs
 from attestlab.attestations.service import Attestations
+from attestlab.billing.service import Billing
 from attestlab.blog.service import Blog
 from attestlab.consumer.accounts.addresses import require_unclaimed
 from attestlab.consumer.accounts.capability import ConsumerAccounts
@@ -178,6 +179,7 @@ class Installation:
             has_tier_decision=governance_store.has_tier_decision,
         )
         self.blog = Blog(storage=storage, clock=clock, portal_url=self.portal_url)
+        self.billing = Billing(storage=storage, clock=clock, orgs=self.orgs, settings=settings)
         self.governance = Governance(storage=storage, clock=clock, issuers=self.issuers)
         self.policy_decisions = Decisions(storage=storage, clock=clock)
         self.attestations = Attestations(
@@ -229,6 +231,7 @@ class Installation:
             usage.write_counts,
             inbox_counts.write_counts,
             self.risk.write_numbered,
+            self.billing.watch_counts,
             self.webhook_deliveries.dispatcher.watch,
             outbox.event_writer(clock),
             audit.write_entries,

@@ -18,6 +18,7 @@ from attestlab.core.path_prefix import parse_path_prefix
 from attestlab.core.urls import is_web_address, quote_url
 
 PREFIX = "ATTESTLAB_"
+MAX_PRICE_MINOR = 10**9  # a thousand units of each add-on fit into a JSON number then
 # Read elsewhere: commands over HTTP, the keyring, the offline verifier and the tests.
 OTHER_VARIABLES = frozenset(PREFIX + name for name in ("API_KEY", "KEK", "KEK_NEXT", "TRUST", "VECTORS"))
 
@@ -86,6 +87,25 @@ class Settings(BaseSettings):
     trusted_proxies: Annotated[tuple[IPNetwork, ...], NoDecode] = Field(
         default=(),
         description="Networks of proxies whose X-Forwarded-For and X-Forwarded-Prefix are believed, with commas.",
+    )
+
+    currency: str = Field(
+        default="USD", pattern=r"^[A-Z]{3}$", description="The currency of all prices, as in ISO 4217."
+    )
+    price_starter_minor: int = Field(
+        default=2_900, ge=0, le=MAX_PRICE_MINOR, description="Price of STARTER a month, in the currency's minor unit."
+    )
+    price_professional_minor: int = Field(
+        default=19_900,
+        ge=0,
+        le=MAX_PRICE_MINOR,
+        description="Price of PROFESSIONAL a month, in the currency's minor unit.",
+    )
+    price_addon_minor: int = Field(
+        default=1_000,
+        ge=0,
+        le=MAX_PRICE_MINOR,
+        description="Price of one unit of an add-on a month, in the currency's minor unit.",
     )
 
     security_contact: str | None = Field(

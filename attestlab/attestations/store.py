@@ -302,9 +302,9 @@ def get_pack(connection: Connection, pack_id: UUID, *, tenant_id: UUID) -> Attes
     return found
 
 
-def count_packs(tx: Transaction, tenant_id: UUID) -> int:
+def count_packs(execute: Execute, tenant_id: UUID) -> int:
     """Count the tenant's verification packs."""
-    return int(tx.exec(select(func.count()).select_from(packs).where(packs.c.tenant_id == tenant_id)).scalar_one())
+    return int(execute(select(func.count()).select_from(packs).where(packs.c.tenant_id == tenant_id)).scalar_one())
 
 
 def page_of_packs(

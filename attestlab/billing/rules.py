@@ -19,6 +19,7 @@ from attestlab.core.encoding import quote
 from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.orgs.rules import AddOn, Plan
 
+MAX_QUANTITY: Final = 1000  # of one add-on
 THRESHOLDS: Final = (80, 90, 100)  # percent
 _MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
 _SECOND: Final = timedelta(seconds=1)
@@ -81,6 +82,10 @@ class Prices:
         """
         return {Plan.FREE: 0, Plan.STARTER: self.starter, Plan.PROFESSIONAL: self.professional}.get(plan)
 
+    def is_dearer(self, plan: Plan, other: Plan) -> bool:
+        """Whether a plan costs more than another; one without a price costs nothing here."""
+        return (self.plan(plan) or 0) > (self.plan(other) or 0)
+
     def total(self, plan: Plan, addons: Mapping[AddOn, int]) -> int:
         """Return the sum of a plan and its add-ons a month.
 
@@ -131,15 +136,6 @@ def is_upgrade(current: Plan, wanted: Plan) -> bool:
     """
     plans = list(Plan)
     return plans.index(wanted) > plans.index(current)
-
-
-def larger_of(one: Plan, other: Plan) -> Plan:
-    """Return the larger of two plans.
-
-    >>> larger_of(Plan.PROFESSIONAL, Plan.STARTER)
-    <Plan.PROFESSIONAL: 'PROFESSIONAL'>
-    """
-    return other if is_upgrade(one, other) else one
 
 
 def require_self_service(current: Plan, wanted: Plan) -> None:

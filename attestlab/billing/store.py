@@ -73,13 +73,14 @@ def get_invoice(execute: Execute, invoice_id: UUID, *, tenant_id: UUID) -> Invoi
 
 
 def page_invoices(
-    connection: Connection, *, tenant_id: UUID, before: UUID | None, limit: int
+    connection: Connection, *, tenant_id: UUID, before: UUID | None, limit: int | None
 ) -> Sequence[InvoiceRecord]:
-    """List the invoices of a tenant, newest first."""
+    """List the invoices of a tenant, newest first; all of them without a limit."""
     found = select(*invoices.c).where(invoices.c.tenant_id == tenant_id)
     if before is not None:
-        found = found.where(invoices.c.id < before)
-    return fetch_all(connection.execute(found.order_by(invoices.c.id.desc()).limit(limit)), InvoiceRecord)
+        last = select(invoices.c.serial).where(invoices.c.id == before, invoices.c.tenant_id == tenant_id)
+        found = found.where(invoices.c.serial < last.scalar_subquery())
+    return fetch_all(connection.execute(found.order_by(invoices.c.serial.desc()).limit(limit)), InvoiceRecord)
 
 
 def next_serial(execute: Execute, tenant_id: UUID) -> int:

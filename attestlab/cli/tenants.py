@@ -39,8 +39,14 @@ def tenant_create(
 
     Example: attestlab tenant create "Registry of Deeds" --plan STARTER --data lab --json
     """
+    from attestlab.orgs.rules import Plan
+
     with report_errors(), open_installation(data, database_url) as lab:
-        created = lab.orgs.create_tenant(name, plan=_parse_plan(plan))
+        wanted = _parse_plan(plan)
+        with lab.storage.write() as tx:
+            created = lab.orgs.create_tenant(name, plan=Plan.FREE, tx=tx)
+            if wanted is not Plan.FREE:
+                lab.billing.set_plan(created.tenant_id, wanted, {}, tx=tx)
         with lab.storage.read() as connection:
             vkey = lab.log.vkey(connection)
     print_values({**created.public(), "log_vkey": vkey}, as_json)
@@ -91,6 +97,8 @@ def tenant_plan(
 ) -> None:
     """Change a tenant's plan, effective with its next request; replaces earlier overrides of limits.
 
+    A larger plan is charged for the rest of the month; a smaller one refunds nothing.
+
     Exit status: 0 changed, 2 there is no such tenant, plan or limit.
 
     Example: attestlab tenant plan 01997f3a-... STARTER --set issuers=25 --data lab
@@ -99,8 +107,40 @@ def tenant_plan(
     from attestlab.orgs.plans import allowance_for, parse_limits, public_limits
 
     with report_errors(), open_installation(data, database_url) as lab:
-        row = lab.orgs.set_plan(parse_uuid(tenant_id), _parse_plan(plan), parse_limits(limits or ()))
-    print_values({"tenant_id": tenant_id, "plan": plan, **public_limits(allowance_for(plan, row.adjusted))}, as_json)
+        row = lab.billing.set_plan(parse_uuid(tenant_id), _parse_plan(plan), parse_limits(limits or ()))
+    allowed = public_limits(allowance_for(plan, row.adjusted, row.addons))
+    print_values({"tenant_id": tenant_id, "plan": plan, **allowed}, as_json)
+
+
+@tenants.command("invoices")
+def tenant_invoices(
+    tenant_id: Annotated[str, typer.Argument(help="Id of the tenant, which `attestlab tenant list` prints.")],
+    data: Data,
+    database_url: DatabaseUrl = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List a tenant's invoices, newest first.
+
+    Exit status: 0 listed, 2 there is no such tenant.
+
+    Example: attestlab tenant invoices 01997f3a-... --data lab
+    """
+    from attestlab.core.encoding import format_time, parse_uuid
+
+    with report_errors(), open_installation(data, database_url) as lab:
+        found = lab.billing.list_invoices(parse_uuid(tenant_id))
+    items = [
+        {
+            "number": each.number,
+            "status": each.status,
+            "created_at": format_time(each.created_at),
+            "period_end": format_time(each.period_end),
+            "amount_minor": each.amount_minor,
+            "currency": each.currency,
+        }
+        for each in found
+    ]
+    print_items(items, as_json)
 
 
 @consumers.command("create")

@@ -96,7 +96,7 @@ class Issuers:
         with self.storage.write(tx) as tx:
             now = self.clock.now()
             quotas.require_capacity(
-                "issuers", quotas.allowance_of(caller).issuers, lambda: store.count(tx, caller.tenant_id)
+                "issuers", quotas.allowance_of(caller).issuers, lambda: store.count(tx.exec, caller.tenant_id)
             )
             row = _build_row(cleaned, caller, now)
             tx.add(store.issuers, row)

@@ -157,10 +157,10 @@ def find_logo(execute: Execute, issuer_id: UUID) -> IssuerLogoRecord | None:
     return fetch_one(execute(select(*logos.c).where(logos.c.issuer_id == issuer_id)), IssuerLogoRecord)
 
 
-def count(tx: Transaction, tenant_id: UUID) -> int:
+def count(execute: Execute, tenant_id: UUID) -> int:
     """Count the tenant's issuers, without revoked ones, which can never mint again."""
     usable = (issuers.c.tenant_id == tenant_id, issuers.c.status != IssuerStatus.REVOKED.value)
-    number: int = tx.exec(select(func.count()).select_from(issuers).where(*usable)).scalar_one()
+    number: int = execute(select(func.count()).select_from(issuers).where(*usable)).scalar_one()
     return number
 
 

@@ -17,6 +17,7 @@ from uuid import UUID
 import pyarrow as pa
 from sqlalchemy import Connection
 
+from attestlab.billing import lake_rows
 from attestlab.core.errors import Unavailable
 from attestlab.lake import store
 from attestlab.lake.columns import BOOL, NUMBER, TEXT, TIME, WHOLE, Column, list_types
@@ -207,4 +208,30 @@ INBOX_ITEMS = CurrentRows(
     },
     store.select_inbox_items,
 )
-ALL = (ISSUERS, POLICIES, CASES, CHALLENGES, INBOX_ITEMS)
+USAGE = CurrentRows(
+    "usage",
+    {
+        "tenant_id": Column(TEXT, "The tenant. Format: UUID, 36 characters."),
+        "day": Column(TIME, "The day, by its start. Format: UTC, microseconds."),
+        "resource": Column(TEXT, "What was used. Format: attestations or verifications."),
+        "used": Column(WHOLE, "How often. Format: from 1."),
+        "plan_limit": Column(WHOLE, "The limit of a day that holds now. Format: count.", nullable=True),
+    },
+    lake_rows.select_usage,
+)
+INVOICES = CurrentRows(
+    "invoices",
+    {
+        "id": Column(TEXT, "The invoice. Format: UUID, 36 characters."),
+        "tenant_id": Column(TEXT, "The tenant. Format: UUID, 36 characters."),
+        "number": Column(TEXT, "Its number for people. Format: eight hexadecimal digits, a hyphen and a count."),
+        "status": Column(TEXT, "Its state now. Format: open, paid or void."),
+        "period_start": Column(TIME, "When the charged period begins. Format: UTC, microseconds."),
+        "period_end": Column(TIME, "When the charged period ends. Format: UTC, microseconds."),
+        "currency": Column(TEXT, "The currency. Format: ISO 4217."),
+        "amount_minor": Column(WHOLE, "The sum of its lines. Format: the currency's minor unit."),
+        "created_at": Column(TIME, "When it was issued. Format: UTC, microseconds."),
+    },
+    lake_rows.select_invoices,
+)
+ALL = (ISSUERS, POLICIES, CASES, CHALLENGES, INBOX_ITEMS, USAGE, INVOICES)

@@ -169,6 +169,8 @@ class TenantLake:
         self.cases = self._reader("cases")
         self.challenges = self._reader("challenges")
         self.inbox_items = self._reader("inbox_items")
+        self.usage = self._reader("usage")
+        self.invoices = self._reader("invoices")
 
     def sql(self, query: str, parameters: SqlParameters = None) -> Relation:
         """Run one query that reads the data sets by their names, all as of one moment.

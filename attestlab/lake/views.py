@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from attestlab.attestations.rules import Status, Verdict
+from attestlab.billing.rules import InvoiceStatus
 from attestlab.consumer.inbox.rules import DeliveryState
 from attestlab.issuers.rules import IssuerStatus, KeyStatus, RiskRating, TrustTier
 from attestlab.lake import current_rows, datasets
@@ -142,5 +143,7 @@ ALL = (
     LakeView((current_rows.CASES,), "opened_at", Scope.RISK_READ, {"status": [CaseStatus], "outcome": [CaseOutcome]}),
     LakeView((current_rows.CHALLENGES,), "created_at", Scope.RISK_READ),
     LakeView((current_rows.INBOX_ITEMS,), "created_at", Scope.ATTESTATIONS_READ, {"delivery_state": [DeliveryState]}),
+    LakeView((current_rows.USAGE,), "day", Scope.BILLING_READ),
+    LakeView((current_rows.INVOICES,), "created_at", Scope.BILLING_READ, {"status": [InvoiceStatus]}),
 )
 BY_NAME = {view.name: view for view in ALL}

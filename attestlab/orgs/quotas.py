@@ -21,6 +21,8 @@ from attestlab.orgs.rules import Caller
 from attestlab.orgs.usage import UsagePlace
 
 DAY_S = 86_400
+UPGRADE_URL = "/v1/billing/plans"
+"""Where a refused client learns what more there is, as `details.upgrade_url`."""
 
 
 def allowance_of(caller: Caller) -> Allowance:
@@ -32,12 +34,12 @@ def require_capacity(resource: str, limit: int | None, used: Callable[[], int]) 
     """Require that the plan allows one more; `used` is called only if there is a limit.
 
     Raises:
-        QuotaExceeded: `details` are `{resource, limit, used}`.
+        QuotaExceeded: `details` are `{resource, limit, used, upgrade_url}`.
     """
     if limit is not None and (current := used()) >= limit:
         raise QuotaExceeded(
-            f"The plan allows {limit} {resource.replace('_', ' ')}. Ask the operator for a larger plan.",
-            details={"resource": resource, "limit": limit, "used": current},
+            f"The plan allows {limit} {resource.replace('_', ' ')}. Choose a larger plan or an add-on.",
+            details={"resource": resource, "limit": limit, "used": current, "upgrade_url": UPGRADE_URL},
         )
 
 
@@ -45,13 +47,13 @@ def require_within_limit(resource: str, limit: int | None, wanted: int, used: in
     """Require that a replacement holds no more than the plan allows; `used` is the tenant's current number.
 
     Raises:
-        QuotaExceeded: `details` are `{resource, limit, used}`.
+        QuotaExceeded: `details` are `{resource, limit, used, upgrade_url}`.
     """
     if limit is not None and wanted > limit:
         raise QuotaExceeded(
-            f"The plan allows {limit} {resource.replace('_', ' ')}, and {wanted} were sent. Send fewer, or ask the "
-            "operator for a larger plan.",
-            details={"resource": resource, "limit": limit, "used": used},
+            f"The plan allows {limit} {resource.replace('_', ' ')}, and {wanted} were sent. Send fewer, or choose a "
+            "larger plan.",
+            details={"resource": resource, "limit": limit, "used": used, "upgrade_url": UPGRADE_URL},
         )
 
 
@@ -102,6 +104,7 @@ def verifications_exhausted(limit: int, *, at: datetime) -> BillingLimit:
             "resource": usage.VERIFICATIONS,
             "limit": limit,
             "resets_at": f"{next_utc_day(at):%Y-%m-%dT%H:%M:%SZ}",
+            "upgrade_url": UPGRADE_URL,
         },
     )
 

@@ -21,6 +21,7 @@ from attestlab.attestations.schemas import routes as schema_routes
 from attestlab.attestations.verification import routes as verification_routes
 from attestlab.audit import routes as audit_routes
 from attestlab.audit import trail
+from attestlab.billing import routes as billing_routes
 from attestlab.blog import routes as blog_routes
 from attestlab.consumer.accounts import routes as account_routes
 from attestlab.core.db.transaction import Transaction
@@ -98,6 +99,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     blog_routes.routes,
     account_routes.routes,
     protection_routes.routes,
+    billing_routes.routes,
     issuer_routes.routes,
     governance_routes.routes,
     policy_routes.routes,

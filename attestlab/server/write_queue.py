@@ -185,7 +185,7 @@ class WriteQueue:
         return await self.executor.read(look_up)
 
     async def sweep_forever(self, completed_round: Round, *, every_s: float = SWEEP_INTERVAL_S) -> None:
-        """Run periodic work every few seconds while the server runs: expiries, clean-up, status lists, exports."""
+        """Run periodic work every few seconds: expiries, billing, clean-up, status lists, exports."""
         exports = ExportProcess(self.lab.lake)
         profiles = ProfileUpgrade(self.lab.issuers)
         while True:
@@ -198,6 +198,7 @@ class WriteQueue:
                 partial(asyncio.to_thread, self.lab.keep_in_touch),
                 partial(asyncio.to_thread, self.lab.observe_head),
                 self._expire,
+                self._bill,
                 self._prune_risk,
                 partial(asyncio.to_thread, self.lab.status_lists.warm),
                 partial(self.write, self.lab.list_statuses),
@@ -235,6 +236,11 @@ class WriteQueue:
             reduction_per_waiter=EXPIRIES_PER_QUEUED_WRITE,
         )
         await self._work_off(self.lab.expire, pace)
+
+    async def _bill(self) -> None:
+        """Renew subscriptions and publish thresholds; without any, no write takes the writer's lock."""
+        if await asyncio.to_thread(self.lab.billing.has_work):
+            await self.write(self.lab.billing.sweep)
 
     async def _prune_risk(self) -> None:
         """Delete what risk keeps for some days only."""

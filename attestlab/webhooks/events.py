@@ -14,46 +14,6 @@ from attestlab.core.events import Event
 
 
 @dataclass(frozen=True)
-class SubscriptionCreated(Event, type="billing.subscription.created"):
-    """A tenant subscribed to a plan."""
-
-    subscription_id: UUID
-    plan: str
-    created_at: datetime
-
-
-@dataclass(frozen=True)
-class SubscriptionUpdated(Event, type="billing.subscription.updated"):
-    """A subscription changed; `changed` lists the fields, separated by commas."""
-
-    subscription_id: UUID
-    plan: str
-    changed: str
-    updated_at: datetime
-
-
-@dataclass(frozen=True)
-class InvoiceCreated(Event, type="billing.invoice.created"):
-    """An invoice was generated; `amount_minor` is in the currency's minor unit, such as cents (ISO 4217)."""
-
-    invoice_id: UUID
-    amount_minor: int
-    currency: str
-    created_at: datetime
-
-
-@dataclass(frozen=True)
-class UsageThresholdReached(Event, type="billing.usage.threshold"):
-    """A tenant used a share of what its plan allows: 80, 90 or 100 percent, each once a billing period."""
-
-    resource: str
-    threshold_percent: int
-    used: int
-    limit: int
-    reached_at: datetime
-
-
-@dataclass(frozen=True)
 class ReceiptCreated(Event, type="receipt.created"):
     """A receipt was minted and appended to the log."""
 

@@ -49,6 +49,8 @@ def undo_revision_31(connection: Connection) -> None:
     """Drop the tables of protections."""
     for table in ("protection_days", "protections", "platform_issuers"):
         connection.exec_driver_sql(f"DROP TABLE {table}")
+
+
 def undo_revision_34(connection: Connection) -> None:
     """Drop the tables of billing, the add-ons of tenants, and the index of usage by its day."""
     for table in ("usage_thresholds", "invoices", "subscribed_addons", "subscriptions"):

@@ -33,7 +33,7 @@ from attestlab.webhooks import delivery_store
 from attestlab.webhooks.sending import SentAttempt
 
 DATASETS = ("decisions", "attestations", "log_entries", "audit", "verifications", "signals", "raw_events", "deliveries")
-CURRENT = ("issuers", "policies", "cases", "challenges", "inbox_items")
+CURRENT = ("issuers", "policies", "cases", "challenges", "inbox_items", "usage", "invoices")
 QUESTION = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
 
 

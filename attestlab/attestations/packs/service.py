@@ -38,7 +38,7 @@ class Packs:
         name = validate_display_name("name", name)
         with self.storage.write(tx) as tx:
             limit = quotas.allowance_of(caller).attestation_packs
-            quotas.require_capacity("attestation_packs", limit, lambda: store.count_packs(tx, caller.tenant_id))
+            quotas.require_capacity("attestation_packs", limit, lambda: store.count_packs(tx.exec, caller.tenant_id))
             now = self.clock.now()
             pack = AttestationPackRecord(new_id(now), caller.tenant_id, name, description, now)
             return audited_write.insert(

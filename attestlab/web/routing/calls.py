@@ -58,7 +58,7 @@ def render(request: Request, result: object) -> Response:
         headers, body = {"Content-Type": result.content_type, **result.headers}, result.body
     elif isinstance(result, StreamedResponse):
         headers, body, pieces = {"Content-Type": result.content_type, **result.headers}, b"", result.pieces
-    elif route.serializer is None:
+    elif route.serializer is None or result is None:
         headers, body = {}, b""
     else:
         headers, body = {"Content-Type": JSON}, route.serializer.to_json(_bind_page(result, request))

@@ -307,13 +307,13 @@ def _result_of(handler: Handler, respond: Handler | None) -> object:
     """Return the type of the response's model: that of `respond`, or else of the handler.
 
     A handler may also return `RawResponse` or `StreamedResponse`, such as a model that another process has rendered,
-    or `CommittedError`.
+    `CommittedError`, or None for an empty body.
 
     Raises:
         TypeError: `respond` does not take what the handler returns.
     """
     if respond is None:
-        return _without(handler.returns, CommittedError, RawResponse, StreamedResponse)
+        return _without(handler.returns, CommittedError, RawResponse, StreamedResponse, NoneType)
     if respond.hint("result") != _without(handler.returns, CommittedError):
         raise TypeError(f"{respond.name} takes {respond.hint('result')}, not {handler.returns}.")
     return respond.returns
