@@ -20,6 +20,7 @@ from attestlab.client.analysis.rows import Rows
 from attestlab.client.collections.attestations import AttestationCollection
 from attestlab.client.collections.audit import AuditCollection
 from attestlab.client.collections.base import DatasetCollection
+from attestlab.client.collections.billing import BillingCollection
 from attestlab.client.collections.decisions import DecisionCollection
 from attestlab.client.collections.enforcement import CaseCollection, ChallengeCollection, ListCollection
 from attestlab.client.collections.issuers import IssuerCollection
@@ -46,6 +47,7 @@ NOUNS: dict[str, type] = {
     "people": PeopleCollection,
     "webhooks": WebhookCollection,
     "audit": AuditCollection,
+    "billing": BillingCollection,
 }
 _HEAD = """\
 # Python reference

@@ -17,6 +17,7 @@ from attestlab.client.arguments import File
 from attestlab.client.cards import CardRow
 from attestlab.client.collections.attestations import AttestationCollection, MintOptions, mint
 from attestlab.client.collections.audit import AuditCollection
+from attestlab.client.collections.billing import BillingCollection
 from attestlab.client.collections.decisions import DecisionCollection
 from attestlab.client.collections.enforcement import CaseCollection, ChallengeCollection, ListCollection
 from attestlab.client.collections.issuers import IssuerCollection
@@ -83,6 +84,7 @@ class Lab:
         self.people = PeopleCollection(self._client)
         self.webhooks = WebhookCollection(self._client)
         self.audit = AuditCollection(self._client)
+        self.billing = BillingCollection(self._client)
         self.verifications = Rows.of_dataset(self._client, "verifications")
 
     def mint(
