@@ -23,6 +23,7 @@ TAGS: Final = {
     "protections": "Content that consumers protect by its hash, and their public portfolios.",
     "blog": "Posts of the operator: written by editors, public as pages, feed and JSON.",
     "accounts": "Accounts of consumers: sign-up, username, addresses, export, deletion.",
+    "billing": "Plans, add-ons, invoices, and the usage of what a plan allows.",
     "governance": "Changes of an issuer's status and ratings, which other people approve.",
     "policies": "Policies over mints, verifications and exports: write, prove, simulate, activate, explain.",
     "risk": "Risk signals, the ways in which they arise, and what follows from them.",

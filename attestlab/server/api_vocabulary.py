@@ -9,6 +9,7 @@ from typing import Final, get_args
 from attestlab.attestations import rules as attestation_rules
 from attestlab.attestations.inbox.shapes import InboxFilter
 from attestlab.attestations.schemas.catalogue import CATALOGUE, ContentType
+from attestlab.billing import rules as billing_rules
 from attestlab.blog import rules as blog_rules
 from attestlab.consumer.inbox.rules import DeliveryState, ReadState
 from attestlab.core.crypto.signing import Algorithm
@@ -66,6 +67,10 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "Role": org_rules.Role,
     "Realm": org_rules.Realm,
     "Plan": org_rules.Plan,
+    "AddOn": org_rules.AddOn,
+    "BillingProvider": billing_rules.Provider,
+    "InvoiceStatus": billing_rules.InvoiceStatus,
+    "SubscriptionStatus": billing_rules.SubscriptionStatus,
     "ApiKeyEnvironment": org_rules.Environment,
     "ApiKeyStatus": org_rules.ApiKeyStatus,
     "OrgStatus": org_rules.OrgStatus,
@@ -141,6 +146,7 @@ PATH_PARAMETERS: Final[Mapping[str, str]] = {
     "Source: CONTRACT 11.7.",
     "protections/{id}": "The protection. Format: UUID, 36 characters. Source: CONTRACT 11.3.",
     "portfolio/{username}": "The username of its owner. Format: 3-30 of a-z 0-9 _ -. Source: CONTRACT 11.3.",
+    "invoices/{id}": "The invoice. Format: UUID, 36 characters. Source: CONTRACT 11.6.",
     "media/{sha256}": "The picture. Format: SHA-256, 64 lowercase hex digits. Source: CONTRACT 11.7.",
 }
 """The meaning of each path parameter, which no class declares, by its name with the segment before it."""

@@ -121,6 +121,7 @@ def things_of(account: PartyClients) -> dict[str, str]:
         "/v1/risk/lists": put_on_list(account.with_key, "deny")["id"],
         "/v1/webhooks/endpoints": create_endpoint(account.with_key)["id"],
         "/v1/webhooks/deliveries": create_delivery(account.with_key),
+        "/v1/billing/invoices": invoice_of(account),
         "/v1/orgs": account.with_key.get("/v1/orgs").json()[0]["id"],
         "/v1/users": account.with_key.post("/v1/users", json=member).json()["id"],
         "/v1/api-keys": account.signed_in.post("/v1/api-keys", json=key).json()["id"],
@@ -133,6 +134,12 @@ def receive_item(account: PartyClients, body: dict[str, Any]) -> str:
     mint(account.with_key, {**body, "recipient_email": account.consumer_email})
     item: str = account.consumer.get("/v1/consumer/inbox").json()["items"][0]["id"]
     return item
+
+
+def invoice_of(account: PartyClients) -> str:
+    account.with_key.post("/v1/billing/addons/attach", json={"addon_key": "extra_issuers"})
+    made: str = account.with_key.get("/v1/billing/invoices").json()["items"][0]["id"]
+    return made
 
 
 def profile_of(account: PartyClients) -> str:

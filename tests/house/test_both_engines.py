@@ -19,6 +19,8 @@ WALKS = {
     "attestations": "attestations/test_attestations_over_http.py"
     "::test_file_is_minted_fetched_and_verified_online_and_offline",
     "audit": "audit/test_audit_over_http.py::test_a_reader_can_recompute_the_chain",
+    "billing": "billing/test_subscriptions_over_http.py"
+    "::test_a_larger_plan_holds_with_the_next_request_and_is_charged_for_the_rest_of_the_month",
     "blog": "blog/test_blog_over_http.py::test_a_post_is_written_published_changed_and_archived",
     "consumer": "consumer/inbox/test_inbox_over_http.py::test_a_minted_attestation_is_in_its_recipients_inbox",
     "delivery": "delivery/test_delivery_over_http.py::test_a_recipient_with_an_account_gets_it_immediately_with_a_mail",

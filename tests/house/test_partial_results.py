@@ -115,6 +115,10 @@ WRITES_OF_ONE = set(
     POST /v1/auth/login
     POST /v1/auth/logout
     POST /v1/auth/refresh
+    POST /v1/billing/addons/attach
+    POST /v1/billing/addons/detach
+    POST /v1/billing/subscription
+    POST /v1/billing/subscription/preview
     POST /v1/consumer/api-keys
     POST /v1/consumer/api-keys/{id}/revoke
     POST /v1/consumer/inbox/deliver
@@ -173,6 +177,7 @@ VERBS = {
     **dict.fromkeys(("to_parquet", "save"), Kind.FILE),
     **dict.fromkeys(("deliveries", "entity", "graph", "drift", "blast_radius"), Kind.CUT),
     **dict.fromkeys(("simulate", "sweep"), Kind.CUT),
+    **dict.fromkeys(("plans", "addons", "usage"), Kind.BOUNDED),
     **dict.fromkeys(("attributes", "event_types", "analyze", "mapping", "steps", "examine_bundle"), Kind.BOUNDED),
     **dict.fromkeys(("change_mapping", "judge_logins", "replay", "demo_world"), Kind.WHOLE),
     "mint_many": Kind.EACH,
@@ -199,6 +204,7 @@ COMMANDS = {
     "tenant create": None,
     "tenant list": Kind.BOUNDED,
     "tenant plan": None,
+    "tenant invoices": Kind.WHOLE,
     "consumer create": None,
     "blog import": Kind.WHOLE,
     "policy check": Kind.BOUNDED,

@@ -117,6 +117,9 @@ FAULTS = [
     Fault("evaluate_policies", {"target_type": "ISSUER", "context": {}}, ""),
     Fault("create_verification_profile", {"name": TWO_LINES}, "/name"),
     Fault("deliver_attestation", {"attestation_id": "issuer"}, "/recipient_email"),
+    Fault("attach_addon", {"addon_key": "extra_isuers"}, "/addon_key"),
+    Fault("attach_addon", {"addon_key": "extra_issuers", "quantity": 0}, "/quantity"),
+    Fault("get_usage", None, "/period", {"period": "2999-01"}),
     Fault("create_blog_post", {**POST, "cover_image_url": "http://a.example"}, "/cover_image_url"),
     Fault("create_blog_post", {**POST, "title": TWO_LINES}, "/title"),
     Fault("update_blog_post", {"cover_image_url": "http://a.example"}, "/cover_image_url", {"id": "post"}),
@@ -150,6 +153,7 @@ WITHOUT_A_CHECK = {
     *("reject_issuer_request", "mint_batch", "supersede_attestation", "revoke_attestation", "resolve_case"),
     "revoke_protection",
     *("find_badge", "load_past_logins", "verify_open_badge"),
+    *("change_subscription", "detach_addon", "preview_subscription"),
     *("create_challenge", "set_risk_settings", "activate_policy", "rotate_webhook_secret"),
 }
 

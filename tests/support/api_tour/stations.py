@@ -395,8 +395,28 @@ def visit_protections(tour: TourRecorder) -> None:
         tour.call("remove_protection", consumer, **place)
 
 
+def visit_billing(tour: TourRecorder) -> None:
+    made = tour.access.lab.orgs.create_tenant("Payer", plan=Plan.FREE)
+    with make_client(tour.access.url, key=made.api_key) as payer:
+        tour.call("preview_subscription", payer, {"plan": "STARTER", "addons": {"extra_issuers": 2}})
+        tour.call("change_subscription", payer, {"plan": "STARTER"})
+        tour.call("attach_addon", payer, {"addon_key": "extra_issuers", "quantity": 2})
+        tour.call("get_subscription", payer)
+        tour.call("list_addons", payer)
+        tour.call("get_usage", payer)
+        tour.call("get_entitlements", payer)
+        invoices = tour.call("list_invoices", payer, limit=1)
+        tour.call("get_invoice", payer, id=invoices["items"][0]["id"])
+        tour.call("preview_invoice", payer)
+        tour.call("detach_addon", payer, {"addon_key": "extra_issuers"}, Prefer="return=representation")
+        tour.fail(409, "change_subscription", payer, {"plan": "ENTERPRISE"})
+    with make_client(tour.access.url) as reader:
+        tour.call("list_plans", reader)
+
+
 STATIONS = (
     *(visit_identity, visit_organizations, visit_api_keys, visit_issuers, visit_governance, visit_attestations),
     *(visit_log, visit_policies, visit_risk, visit_webhooks, visit_lake, visit_blog, visit_protections),
+    *(visit_log, visit_policies, visit_risk, visit_webhooks, visit_lake, visit_blog, visit_billing),
     *(visit_operations, visit_errors),
 )
