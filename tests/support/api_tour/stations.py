@@ -416,7 +416,6 @@ def visit_billing(tour: TourRecorder) -> None:
 
 STATIONS = (
     *(visit_identity, visit_organizations, visit_api_keys, visit_issuers, visit_governance, visit_attestations),
-    *(visit_log, visit_policies, visit_risk, visit_webhooks, visit_lake, visit_blog, visit_protections),
-    *(visit_log, visit_policies, visit_risk, visit_webhooks, visit_lake, visit_blog, visit_billing),
+    *(visit_log, visit_policies, visit_risk, visit_webhooks, visit_lake, visit_blog, visit_protections, visit_billing),
     *(visit_operations, visit_errors),
 )
