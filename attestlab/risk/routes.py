@@ -194,9 +194,9 @@ async def load_past_logins(
     `occurred_at`, which may be five years ago, in any order. The service learns them in the order of time, in the
     background, and makes no signals of them. A login that is sent again counts once.
     """
-    require_few_lines(request.ndjson)
+    require_few_lines(request.unparsed)
     await _warm_up_logins(logins, executor)
-    lines, accepted = logins.read_past(request.ndjson, now=request.now), 0
+    lines, accepted = logins.read_past(request.unparsed, now=request.now), 0
     while (batch := await _parse_login_batch(lines, str(caller.tenant_id), executor)) is not None:
         for part in _slice_logins(batch, executor):
             async with executor.bulk.piece():

@@ -33,7 +33,6 @@ class Request:
         "document",
         "headers",
         "method",
-        "ndjson",
         "now",
         "on_disconnect",
         "path",
@@ -46,6 +45,7 @@ class Request:
         "request_id",
         "respond_headers",
         "route",
+        "unparsed",
     )
 
     def __init__(
@@ -81,7 +81,7 @@ class Request:
             None  # the RFC 8785 form of a large `document`, if an Idempotency-Key is bound to it
         )
         self.payload: Payload | None = None
-        self.ndjson = b""  # the body of a route that takes NDJSON
+        self.unparsed = b""  # the body of a route that reads it itself: NDJSON, or what its sender signed
         self.respond_headers: dict[str, str] = {}
 
     def header(self, name: str) -> str | None:

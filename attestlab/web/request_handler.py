@@ -309,9 +309,9 @@ class RequestHandler:
     async def _read_body(self, request: Request) -> BaseModel | None:
         route, bodies, owner = request.route, self._application.executor.bodies, owner_of(request)
         run_in_thread = partial(bodies.run, owner)
-        if route.ndjson:
-            request.ndjson = await body_reader.read_ndjson(self._body, limit_bytes=route.body_limit)
-            request.canonical = request.ndjson
+        if route.is_unparsed:
+            request.unparsed = await body_reader.read_unparsed(self._body, limit_bytes=route.body_limit)
+            request.canonical = request.unparsed
             return None
         sent = await self._read_sent(route, run_in_thread)
         if sent is None:

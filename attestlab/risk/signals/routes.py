@@ -76,13 +76,13 @@ async def record_risk_signals(
     The body is NDJSON of up to 50 MiB and 700,000 lines, each as the body of `POST /v1/risk/signals`. With an
     Idempotency-Key a broken request can be sent again and continues where it ended.
     """
-    require_few_lines(request.ndjson)
+    require_few_lines(request.unparsed)
     key, owner = request.header(HEADER), str(caller.tenant_id)
-    progress_id = None if key is None else await executor.run_in_thread(identify_request, caller, key, request.ndjson)
+    progress_id = None if key is None else await executor.run_in_thread(identify_request, caller, key, request.unparsed)
     options = BulkOptions(query.backfill, progress_id)
     begin = partial(bulk.begin, options)
     begun, accepted = begin() if key is None else await executor.write(begin), 0
-    lines = bulk.read_lines(request.ndjson, began_at=begun.began_at)
+    lines = bulk.read_lines(request.unparsed, began_at=begun.began_at)
     highest: dict[str, float] = {}
     while (batch := await _parse_batch(lines, owner, executor)) is not None:
         done = max(accepted, min(begun.recorded, accepted + len(batch)))

@@ -161,8 +161,8 @@ def _parse_web_form(collected: bytes) -> ParsedBody:
     return ParsedBody(text, _parse_text(text), None)
 
 
-async def read_ndjson(body: RequestBody, *, limit_bytes: int) -> bytes:
-    """Read a body of JSON texts, one a line, without parsing it.
+async def read_unparsed(body: RequestBody, *, limit_bytes: int) -> bytes:
+    """Read a body without parsing it.
 
     Raises:
         PayloadTooLarge: it exceeds the limit.

@@ -70,7 +70,7 @@ RESPONSES: Final[Mapping[int, ErrorResponse]] = {
 
 def error_statuses(route: Route) -> list[int]:
     """List the statuses of the errors that a route can answer with."""
-    has_body = route.body is not None or route.ndjson
+    has_body = route.body is not None or route.is_unparsed
     is_keyed = route.idempotency != "none"
     derived = {
         400: True,

@@ -181,6 +181,10 @@ def _request_body(route: Route, schemas: Schemas, captured: DocumentPart) -> Doc
         content: DocumentPart = {"schema": {"type": "string"}}
         _add_example(content, captured)
         return {"description": "JSON objects, one a line.", "required": True, "content": {NDJSON: content}}
+    if route.signed:
+        content = {"schema": {"type": "object"}}
+        _add_example(content, captured)
+        return {"description": "JSON, as its sender signed it.", "required": True, "content": {JSON: content}}
     if route.body is None:
         return None
     content = {"schema": schemas[operation_id(route), "body"]}

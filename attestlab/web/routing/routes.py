@@ -74,6 +74,7 @@ class RouteOptions(TypedDict, total=False):
     payload: bool
     form_part: str
     ndjson: bool
+    signed: bool
     web_form: bool
     idempotency: Idempotency
     cache_control: str
@@ -118,7 +119,8 @@ class Route:
     content: bool = False  # a huge `content_b64url` is spooled to a file, `request.payload.file`
     payload: bool = False  # a huge `payload_b64url` is streamed; its facts are in `request.payload`
     form_part: str | None = None  # the JSON part of a form (`multipart/form-data`), whose file is the payload
-    ndjson: bool = False  # the body is NDJSON, unparsed in `request.ndjson`; the route parses it line by line
+    ndjson: bool = False  # the body is NDJSON, `request.unparsed`; the route parses it line by line
+    signed: bool = False  # the body is JSON, `request.unparsed`; its sender signed these very bytes
     web_form: bool = False  # the body is the form of a page, whose fields are the members of a JSON object
     idempotency: Idempotency = "none"
     prepare: Handler | None = None
@@ -152,6 +154,11 @@ class Route:
     def body_type(self) -> str:
         """The media type that a body must have; a form with a file may stand for JSON."""
         return NDJSON if self.ndjson else WEB_FORM if self.web_form else JSON
+
+    @property
+    def is_unparsed(self) -> bool:
+        """Whether the route takes the body as the bytes that were sent."""
+        return self.ndjson or self.signed
 
     @property
     def large_member(self) -> LargeMember | None:
