@@ -23,6 +23,9 @@ from attestlab.attestations.issuances import find_issuances
 from attestlab.attestations.metering import service as metering
 from attestlab.attestations.packs.service import Packs
 from attestlab.attestations.service import Attestations
+from attestlab.billing.portal_page.service import BillingPortal
+from attestlab.billing.providers.choice import PaymentProviders
+from attestlab.billing.providers.service import StripeEvents
 from attestlab.billing.service import Billing
 from attestlab.blog.service import Blog
 from attestlab.consumer.accounts.addresses import require_unclaimed
@@ -178,6 +181,16 @@ class Installation:
             resolver=resolver or DnsResolver(settings.dns_server),
             has_tier_decision=governance_store.has_tier_decision,
         )
+        self.payment_providers = PaymentProviders(settings, portal_url=self.portal_url)
+        self.billing_portal = BillingPortal(
+            storage=storage,
+            clock=clock,
+            keyring=keys,
+            providers=self.payment_providers,
+            settings=settings,
+            portal_url=self.portal_url,
+        )
+        self.stripe_events = StripeEvents(storage=storage, clock=clock, providers=self.payment_providers)
         self.blog = Blog(storage=storage, clock=clock, portal_url=self.portal_url)
         self.billing = Billing(storage=storage, clock=clock, orgs=self.orgs, settings=settings)
         self.governance = Governance(storage=storage, clock=clock, issuers=self.issuers)

@@ -120,6 +120,14 @@ class Settings(BaseSettings):
         default=False, description="Whether webhooks may go to http and to private addresses; never in production."
     )
 
+    stripe_api_key: SecretStr | None = Field(
+        default=None, description="Secret key of the Stripe account that charges tenants; without it, none is charged."
+    )
+    stripe_webhook_secret: SecretStr | None = Field(
+        default=None, description="Secret with which Stripe signs what it sends to /billing/stripe/webhook."
+    )
+    stripe_url: str = Field(default="https://api.stripe.com", description="Address of Stripe's API.")
+
     @model_validator(mode="before")
     @classmethod
     def _refuse_unknown(cls, values: dict[str, object]) -> dict[str, object]:

@@ -165,9 +165,10 @@ def issue_invoice(
     actor: Actor,
     at: datetime,
 ) -> InvoiceRecord | None:
-    """Issue an invoice and publish its event; None if nothing is due."""
+    """Issue an invoice and publish its event; None if nothing is due, or Stripe charges the tenant."""
     listed = list(lines)
-    if not (amount := sum_lines(listed)):
+    is_own = account.subscription is None or account.subscription.provider != Provider.STRIPE
+    if not (amount := sum_lines(listed)) or not is_own:
         return None
     row = InvoiceRecord(
         id=new_id(at),

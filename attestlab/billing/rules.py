@@ -149,6 +149,19 @@ def require_self_service(current: Plan, wanted: Plan) -> None:
         raise Conflict(message, details={"reason": "contact_operator"})
 
 
+def require_own_charge(provider: str | None) -> None:
+    """Require that no other service charges the tenant, where alone it could then change what it pays for.
+
+    Raises:
+        Conflict: Stripe charges the tenant.
+    """
+    if provider == Provider.STRIPE:
+        message = (
+            "Stripe charges this tenant. Change plan and add-ons in its portal, to which POST /v1/billing/portal leads."
+        )
+        raise Conflict(f"{message} Nothing was changed.", details={"reason": "change_in_portal"})
+
+
 def highest_threshold(used: int, limit: int | None) -> int | None:
     """Return the highest threshold that a use reached, in percent; None below the first one, or without a limit.
 

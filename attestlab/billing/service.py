@@ -68,11 +68,11 @@ class Billing:
         The current plan cancels a pending change.
 
         Raises:
-            Conflict: ENTERPRISE is agreed with the operator.
+            Conflict: ENTERPRISE is agreed with the operator, or Stripe charges the tenant.
         """
         with self.storage.write(tx) as tx:
             now = self.clock.now()
-            account = self._renew(tx, caller.tenant_id, now)
+            account = self._renew_own(tx, caller.tenant_id, now)
             rules.require_self_service(account.plan, plan)
             if rules.is_upgrade(account.plan, plan):
                 account = self._move(tx, account, plan, caller, now)
@@ -141,6 +141,7 @@ class Billing:
 
         Raises:
             ValidationFailed: there is no such add-on, or the quantity is not 1 to 1,000.
+            Conflict: Stripe charges the tenant.
         """
         addon = _read_addon(key)
         if not 1 <= quantity <= MAX_QUANTITY:
@@ -148,7 +149,7 @@ class Billing:
             raise ValidationFailed.of("/quantity", "range", message)
         with self.storage.write(tx) as tx:
             now = self.clock.now()
-            account = self._renew(tx, caller.tenant_id, now)
+            account = self._renew_own(tx, caller.tenant_id, now)
             is_new = addon not in account.addons
             return AttachedAddOn(self._set_quantity(tx, account, addon, quantity, caller, now), is_new)
 
@@ -157,10 +158,11 @@ class Billing:
 
         Raises:
             NotFound: it is not attached.
+            Conflict: Stripe charges the tenant.
         """
         with self.storage.write(tx) as tx:
             now = self.clock.now()
-            account = self._renew(tx, caller.tenant_id, now)
+            account = self._renew_own(tx, caller.tenant_id, now)
             if key not in account.addons:
                 raise NotFound("attached add-on", quote(key[:64]))
             return self._set_quantity(tx, account, AddOn(key), 0, caller, now)
@@ -243,6 +245,16 @@ class Billing:
 
     def _renew(self, tx: Transaction, tenant_id: UUID, now: datetime) -> BillingAccount:
         return renewals.renew(tx, accounts.load(tx.exec, tenant_id), self.prices, now)
+
+    def _renew_own(self, tx: Transaction, tenant_id: UUID, now: datetime) -> BillingAccount:
+        """Renew the account of a tenant that this service charges.
+
+        Raises:
+            Conflict: Stripe charges the tenant.
+        """
+        account = self._renew(tx, tenant_id, now)
+        rules.require_own_charge(None if account.subscription is None else account.subscription.provider)
+        return account
 
     def _move(self, tx: Transaction, before: BillingAccount, plan: Plan, actor: Actor, now: datetime) -> BillingAccount:
         after = accounts.set_plan(tx, before, plan, actor, now)

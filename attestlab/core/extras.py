@@ -17,6 +17,7 @@ from attestlab.core.errors import MissingExtra
 INCLUDED: Final[Mapping[str, tuple[str, ...]]] = {
     "server": ("lake", "prove"),
     "postgres": ("server",),
+    "stripe": ("server",),
     "notebook": ("server",),
     "dash": ("server",),
     "demo": ("dash",),
@@ -52,6 +53,7 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
         "tornado": "tornado",
     },
     "postgres": {"psycopg": "psycopg"},
+    "stripe": {"stripe": "stripe"},
     "notebook": {
         "hvplot": "hvplot",
         "ipykernel": "ipykernel",

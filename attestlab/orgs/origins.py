@@ -25,11 +25,22 @@ def normalize_origins(sent: Sequence[str], *, allow_loopback: bool) -> list[str]
     """
     if len(sent) > MAX_ORIGINS:
         raise ValidationFailed.of("/return_origins", "too_many", f"Too many origins (limit {MAX_ORIGINS}).")
-    spelled = [_normalize_origin(text, f"/return_origins/{place}", allow_loopback) for place, text in enumerate(sent)]
+    spelled = [
+        normalize_origin(text, f"/return_origins/{place}", allow_loopback=allow_loopback)
+        for place, text in enumerate(sent)
+    ]
     return list(dict.fromkeys(spelled))
 
 
-def _normalize_origin(text: str, field: str, allow_loopback: bool) -> str:
+def normalize_origin(text: str, field: str, *, allow_loopback: bool) -> str:
+    """Normalize an origin to one spelling; `field` is what an error names.
+
+    Raises:
+        ValidationFailed: it is not an acceptable origin.
+
+    >>> normalize_origin("HTTPS://App.example:443", "/origin", allow_loopback=False)
+    'https://app.example'
+    """
     parts, port = _split(text)
     if parts is not None and (parts.scheme == "https" or (allow_loopback and _is_loopback(parts))):
         host = parts.netloc.rpartition(":")[0] if port is not None else parts.netloc
@@ -49,6 +60,15 @@ def _split(text: str) -> tuple[SplitResult | None, int | None]:
         return None, None
     is_bare = len(text) <= MAX_ORIGIN_LENGTH and text[len(parts.scheme) :] == f"://{parts.netloc}"
     return (parts, port) if is_bare and port != 0 and parts.hostname else (None, None)
+
+
+def is_loopback_origin(origin: str) -> bool:
+    """Whether an origin is plain http on the local machine.
+
+    >>> is_loopback_origin("http://127.0.0.1:8080"), is_loopback_origin("https://app.example")
+    (True, False)
+    """
+    return _is_loopback(urlsplit(origin))
 
 
 def _is_loopback(parts: SplitResult) -> bool:

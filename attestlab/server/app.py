@@ -22,6 +22,8 @@ from attestlab.attestations.verification import routes as verification_routes
 from attestlab.audit import routes as audit_routes
 from attestlab.audit import trail
 from attestlab.billing import routes as billing_routes
+from attestlab.billing.portal_page import routes as billing_portal_routes
+from attestlab.billing.providers import routes as provider_routes
 from attestlab.blog import routes as blog_routes
 from attestlab.consumer.accounts import routes as account_routes
 from attestlab.core.db.transaction import Transaction
@@ -44,6 +46,7 @@ from attestlab.orgs import routes as org_routes
 from attestlab.orgs.rules import Caller
 from attestlab.policy import routes as policy_routes
 from attestlab.policy.profiles import routes as profile_routes
+from attestlab.portal import billing_routes as billing_page_routes
 from attestlab.portal import blog_routes as blog_page_routes
 from attestlab.portal import front_routes, invitation_routes
 from attestlab.portal import routes as portal_routes
@@ -95,6 +98,9 @@ CAPABILITIES: tuple[Routes, ...] = (
     portal_routes.routes,
     front_routes.routes,
     invitation_routes.routes,
+    billing_page_routes.routes,
+    billing_portal_routes.routes,
+    provider_routes.routes,
     blog_page_routes.routes,
     blog_routes.routes,
     account_routes.routes,

@@ -30,6 +30,7 @@ WITHOUT_NETWORK = {"embedded/opening.py", "embedded/transport.py"}
 # addresses that are vetted between the look-up and the connection, which no client does by itself.
 HOMES = {
     HTTP_CLIENTS: {"core/fetching.py", "webhooks/connections.py", "webhooks/http_transport.py"},
+    ("stripe",): {"billing/providers/stripe_adapter.py"},
     ("dns",): {"issuers/txt_resolver.py", "webhooks/host_resolution.py"},
 }
 

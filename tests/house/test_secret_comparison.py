@@ -17,7 +17,7 @@ PUBLIC = {"web/idempotency/integrity.py", "web/paging.py"}
 FILES = [
     *(
         path
-        for folder in ("delivery", "identity", "mail", "orgs", "portal", "web", "webhooks")
+        for folder in ("billing", "delivery", "identity", "mail", "orgs", "portal", "web", "webhooks")
         for path in sorted((PACKAGE / folder).rglob("*.py"))
     ),
     *(

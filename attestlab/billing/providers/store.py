@@ -1,0 +1,56 @@
+"""Queries of providers; every query names its columns and binds values as parameters."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import select, update
+
+from attestlab.billing.providers.tables import (
+    ProviderCustomer,
+    ProviderCustomerRecord,
+    ProviderEvent,
+    ProviderEventRecord,
+)
+from attestlab.billing.rules import Provider
+from attestlab.core.db.tables import Execute, fetch_one, table_of
+from attestlab.core.db.transaction import Transaction
+
+customers = table_of(ProviderCustomer)
+events = table_of(ProviderEvent)
+
+
+def find_customer(execute: Execute, tenant_id: UUID, provider: Provider) -> ProviderCustomerRecord | None:
+    """Return a tenant as a provider's customer."""
+    of_tenant = (customers.c.tenant_id == tenant_id, customers.c.provider == provider.value)
+    return fetch_one(execute(select(*customers.c).where(*of_tenant)), ProviderCustomerRecord)
+
+
+def find_customer_of_id(execute: Execute, customer_id: str, provider: Provider) -> ProviderCustomerRecord | None:
+    """Return the customer that a provider calls so."""
+    of_customer = (customers.c.customer_id == customer_id, customers.c.provider == provider.value)
+    return fetch_one(execute(select(*customers.c).where(*of_customer)), ProviderCustomerRecord)
+
+
+def keep_customer(tx: Transaction, customer: ProviderCustomerRecord) -> None:
+    """Keep the customer that a tenant has become; the first one stays."""
+    if find_customer(tx.exec, customer.tenant_id, Provider(customer.provider)) is None:
+        tx.add(customers, customer._asdict())
+
+
+def note_reading(execute: Execute, customer: ProviderCustomerRecord, read_at: datetime) -> None:
+    """Note when a customer's state was asked for."""
+    of_tenant = (customers.c.tenant_id == customer.tenant_id, customers.c.provider == customer.provider)
+    execute(update(customers).where(*of_tenant).values(read_at=read_at))
+
+
+def has_event(execute: Execute, event_id: str, provider: Provider) -> bool:
+    """Return whether an event took effect."""
+    of_event = (events.c.event_id == event_id, events.c.provider == provider.value)
+    return execute(select(events.c.event_id).where(*of_event)).first() is not None
+
+
+def keep_event(tx: Transaction, event: ProviderEventRecord) -> None:
+    """Keep that an event took effect."""
+    tx.add(events, event._asdict())
