@@ -103,6 +103,8 @@ WRITES_OF_ONE = set(
     PATCH /v1/orgs/{id}
     PATCH /v1/users/{id}
     PATCH /v1/webhooks/endpoints/{id}
+    POST /billing/portal/change
+    POST /billing/stripe/webhook
     POST /find
     POST /invitations/accept
     POST /v1/api-keys
@@ -117,6 +119,7 @@ WRITES_OF_ONE = set(
     POST /v1/auth/refresh
     POST /v1/billing/addons/attach
     POST /v1/billing/addons/detach
+    POST /v1/billing/portal
     POST /v1/billing/subscription
     POST /v1/billing/subscription/preview
     POST /v1/consumer/api-keys

@@ -65,14 +65,6 @@ def undo_revision_35(connection: Connection) -> None:
         connection.exec_driver_sql(f"DROP TABLE {table}")
 
 
-def undo_revision_34(connection: Connection) -> None:
-    """Drop the tables of billing, the add-ons of tenants, and the index of usage by its day."""
-    for table in ("usage_thresholds", "invoices", "subscribed_addons", "subscriptions"):
-        connection.exec_driver_sql(f"DROP TABLE {table}")
-    connection.exec_driver_sql("DROP INDEX ix_usage_days_of_day")
-    connection.exec_driver_sql("ALTER TABLE tenants DROP COLUMN addons")
-
-
 UNDO = {
     26: undo_revision_26,
     27: undo_revision_27,

@@ -128,6 +128,8 @@ FAULTS = [
     Fault("create_protection", {"title": TWO_LINES, "content_hash": "0" * 64}, "/title"),
     Fault("update_protection", {"title": TWO_LINES}, "/title", {"id": "protection"}),
     Fault("list_protections", None, "/cursor", {"cursor": "x"}),
+    Fault("create_billing_portal_link", {"return_url": "https://a.example"}, "/return_url"),
+    Fault("create_billing_portal_link", {"return_url": "javascript:alert(1)"}, "/return_url"),
     Fault("create_webhook_endpoint", {**HOOK, "url": "http://a.example"}, "/url"),
     Fault("create_webhook_endpoint", {**HOOK, "event_filters": ["x"]}, "/event_filters/0"),
     Fault("update_webhook_endpoint", {"name": TWO_LINES}, "/name", {"id": "endpoint"}),
@@ -154,6 +156,7 @@ WITHOUT_A_CHECK = {
     "revoke_protection",
     *("find_badge", "load_past_logins", "verify_open_badge"),
     *("change_subscription", "detach_addon", "preview_subscription"),
+    "send_billing_change",
     *("create_challenge", "set_risk_settings", "activate_policy", "rotate_webhook_secret"),
 }
 

@@ -16,6 +16,7 @@ from attestlab.portal import assets
 from support.access import PASSWORD
 from support.api_tour.recording import TourRecorder
 from support.attestations import make_mint_body
+from support.billing_portal import find_form_token
 from support.blog import write_post
 from support.identity import add_user
 from support.in_process_server import make_client
@@ -414,8 +415,20 @@ def visit_billing(tour: TourRecorder) -> None:
         tour.call("list_plans", reader)
 
 
+def visit_billing_portal(tour: TourRecorder) -> None:
+    wanted = {"return_url": "http://127.0.0.1:3000/settings", "flow": "addons"}
+    opened = tour.call("create_billing_portal_link", tour.account.with_key, wanted)
+    with make_client(tour.access.url) as browser:
+        tour.call("get_billing_page", browser, token=opened["portal_url"].rpartition("token=")[2])
+        change = {"addon_key": "extra_issuers", "quantity": "2"}
+        tour.call("get_billing_change_page", browser, **change)
+        token = find_form_token(tour.responses["get_billing_change_page"].text)
+        tour.call("send_billing_change", browser, {**change, "form_token": token})
+
+
 STATIONS = (
     *(visit_identity, visit_organizations, visit_api_keys, visit_issuers, visit_governance, visit_attestations),
     *(visit_log, visit_policies, visit_risk, visit_webhooks, visit_lake, visit_blog, visit_protections, visit_billing),
+    visit_billing_portal,
     *(visit_operations, visit_errors),
 )
