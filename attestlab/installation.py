@@ -80,6 +80,7 @@ from attestlab.portal.service import Portal
 from attestlab.protections import verification_counts
 from attestlab.protections.platform_issuer import PlatformIssuer
 from attestlab.protections.service import Protections
+from attestlab.receipts.types.service import ReceiptTypes
 from attestlab.risk.service import Risk
 from attestlab.settings import Settings
 from attestlab.simulation.risk.service import RiskSimulations
@@ -193,6 +194,7 @@ class Installation:
         self.stripe_events = StripeEvents(storage=storage, clock=clock, providers=self.payment_providers)
         self.blog = Blog(storage=storage, clock=clock, portal_url=self.portal_url)
         self.billing = Billing(storage=storage, clock=clock, orgs=self.orgs, settings=settings)
+        self.receipt_types = ReceiptTypes(storage=storage, clock=clock)
         self.governance = Governance(storage=storage, clock=clock, issuers=self.issuers)
         self.policy_decisions = Decisions(storage=storage, clock=clock)
         self.attestations = Attestations(

@@ -38,6 +38,7 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
         "gmpy2": "gmpy2",
         "idna": "idna",
         "jinja2": "jinja2",
+        "jsonschema-rs": "jsonschema_rs",
         "markdown-it-py": "markdown_it",
         "markupsafe": "markupsafe",
         "nh3": "nh3",

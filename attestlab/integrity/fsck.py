@@ -59,6 +59,7 @@ from attestlab.mail import store as mail_store
 from attestlab.orgs import store as org_store
 from attestlab.policy import store as policy_store
 from attestlab.protections import store as protection_store
+from attestlab.receipts.types import store as receipt_type_store
 from attestlab.risk import integrity as risk_integrity
 from attestlab.risk.enforcement import store as risk_store
 from attestlab.risk.normalization import store as mapping_store
@@ -251,6 +252,7 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] =
     (billing_store.subscriptions, "subscription", lambda row: str(row["tenant_id"])),
     (billing_store.subscribed_addons, "addon", lambda row: str(row["id"])),
     (billing_store.invoices, "invoice", lambda row: str(row["id"])),
+    (receipt_type_store.types, "receipt_type", lambda row: str(row["id"])),
     (governance_store.requests, "issuer_request", lambda row: str(row["id"])),
     (attestation_store.packs, "attestation_pack", lambda row: str(row["id"])),
     (policy_store.policies, "policy", lambda row: str(row["id"])),

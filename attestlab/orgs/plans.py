@@ -31,6 +31,8 @@ class Allowance:
     policy_attributes: int | None
     verification_profiles: int | None
     attestation_packs: int | None
+    receipt_types: int | None  # those with an active version
+    versions_per_receipt_type: int | None
     has_endpoint_limits: bool  # whether limits of single endpoints apply, such as 100 mints a minute
 
 
@@ -48,6 +50,8 @@ PLANS: dict[Plan, Allowance] = {
         policy_attributes=20,
         verification_profiles=5,
         attestation_packs=100,
+        receipt_types=10,
+        versions_per_receipt_type=100,
         has_endpoint_limits=True,
     ),
     Plan.STARTER: Allowance(
@@ -63,6 +67,8 @@ PLANS: dict[Plan, Allowance] = {
         policy_attributes=50,
         verification_profiles=25,
         attestation_packs=1_000,
+        receipt_types=50,
+        versions_per_receipt_type=500,
         has_endpoint_limits=True,
     ),
     Plan.PROFESSIONAL: Allowance(
@@ -78,6 +84,8 @@ PLANS: dict[Plan, Allowance] = {
         policy_attributes=200,
         verification_profiles=100,
         attestation_packs=10_000,
+        receipt_types=250,
+        versions_per_receipt_type=2_000,
         has_endpoint_limits=True,
     ),
     Plan.ENTERPRISE: Allowance(
@@ -93,6 +101,8 @@ PLANS: dict[Plan, Allowance] = {
         policy_attributes=None,
         verification_profiles=None,
         attestation_packs=None,
+        receipt_types=None,
+        versions_per_receipt_type=None,
         has_endpoint_limits=False,
     ),
 }

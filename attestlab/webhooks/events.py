@@ -36,23 +36,6 @@ class ReceiptRevoked(Event, type="receipt.revoked"):
 
 
 @dataclass(frozen=True)
-class ReceiptTypeCreated(Event, type="receipt.type.created"):
-    """A type of receipts was created; receipts of it can be minted."""
-
-    receipt_type: str
-    receipt_version: str
-    created_at: datetime
-
-
-@dataclass(frozen=True)
-class ReceiptTypeDeprecated(Event, type="receipt.type.deprecated"):
-    """A type of receipts was deprecated: no new receipt has it, and those that exist stay valid."""
-
-    receipt_type: str
-    deprecated_at: datetime
-
-
-@dataclass(frozen=True)
 class WebhookTested(Event, type="webhook.test"):
     """A test delivery was requested; its `data` is the payload of the request, or this one."""
 

@@ -17,7 +17,7 @@ from attestlab.core.records.actors import COMMAND_LINE
 from attestlab.core.records.audit import AuditEntry, AuditEvent
 from attestlab.core.records.hash_chain import GENESIS, link_hash, read_head
 from attestlab.core.records.outbox import OutboxEvent
-from attestlab.webhooks.events import ReceiptTypeDeprecated
+from attestlab.receipts.types.events import ReceiptTypeDeprecated
 
 NOON = datetime(2026, 11, 27, 12, 0, tzinfo=UTC)
 LINES, EVENTS = table_of(AuditEvent), table_of(OutboxEvent)

@@ -65,6 +65,11 @@ def undo_revision_35(connection: Connection) -> None:
         connection.exec_driver_sql(f"DROP TABLE {table}")
 
 
+def undo_revision_32(connection: Connection) -> None:
+    """Drop the table of receipt types."""
+    connection.exec_driver_sql("DROP TABLE receipt_types")
+
+
 UNDO = {
     26: undo_revision_26,
     27: undo_revision_27,
@@ -72,6 +77,7 @@ UNDO = {
     29: undo_revision_29,
     30: undo_revision_30,
     31: undo_revision_31,
+    32: undo_revision_32,
     34: undo_revision_34,
     35: undo_revision_35,
 }

@@ -22,8 +22,8 @@ from attestlab.core.records import outbox
 from attestlab.core.records.outbox import OutboxEvent
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller, Plan
+from attestlab.receipts.types.events import ReceiptTypeDeprecated
 from attestlab.webhooks import event_store
-from attestlab.webhooks.events import ReceiptTypeDeprecated
 from support.issuers import register_issuer
 from support.orgs import TenantClients
 
