@@ -21,6 +21,7 @@ TAGS: Final = {
     "portal": "Pages for people: the first page and its search, the page of an attestation, this reference.",
     "issuers": "Issuers with their signing keys, logos and proofs of domain.",
     "protections": "Content that consumers protect by its hash, and their public portfolios.",
+    "receipts": "Receipts: signed and logged records of events, each of a type with a JSON Schema.",
     "blog": "Posts of the operator: written by editors, public as pages, feed and JSON.",
     "accounts": "Accounts of consumers: sign-up, username, addresses, export, deletion.",
     "billing": "Plans, add-ons, invoices, and the usage of what a plan allows.",

@@ -25,6 +25,7 @@ from attestlab.policy.language.ast import Effect, Mode
 from attestlab.policy.language.attributes import AttributeType, Op
 from attestlab.policy.language.document import Category, TargetType
 from attestlab.protections import rules as protection_rules
+from attestlab.receipts.types import rules as receipt_type_rules
 from attestlab.risk import rules as risk_rules
 from attestlab.risk.activity.rules import DriftLevel
 from attestlab.risk.logins.login import LoginOutcome
@@ -54,6 +55,7 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "BlogPostStatus": blog_rules.PostStatus,
     "ProtectionVisibility": protection_rules.Visibility,
     "ProtectionSource": protection_rules.Source,
+    "ReceiptTypeStatus": receipt_type_rules.TypeStatus,
     "IssuerRequestType": governance_rules.RequestType,
     "IssuerRequestStatus": governance_rules.RequestStatus,
     "LogEntryType": EntryType,
@@ -147,6 +149,8 @@ PATH_PARAMETERS: Final[Mapping[str, str]] = {
     "protections/{id}": "The protection. Format: UUID, 36 characters. Source: CONTRACT 11.3.",
     "portfolio/{username}": "The username of its owner. Format: 3-30 of a-z 0-9 _ -. Source: CONTRACT 11.3.",
     "invoices/{id}": "The invoice. Format: UUID, 36 characters. Source: CONTRACT 11.6.",
+    "receipt-types/{name}": "The type, or as name@version one of its versions. Format: 1-64 of a-z 0-9 _ . -. "
+    "Source: CONTRACT 11.5.",
     "media/{sha256}": "The picture. Format: SHA-256, 64 lowercase hex digits. Source: CONTRACT 11.7.",
 }
 """The meaning of each path parameter, which no class declares, by its name with the segment before it."""

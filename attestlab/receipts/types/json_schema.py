@@ -25,13 +25,15 @@ from attestlab.receipts.types.subschemas import Subschemas, bound_checks, escape
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 MAX_PATTERNS: Final = 100
-MAX_CHECKS: Final = 1_000_000
-"""How many checks a payload may cause; that many take some tenth of a second."""
-_PATTERNS_BYTES: Final = 1024 * 1024  # of all compiled patterns of a schema
-_MIN_PATTERN_BYTES: Final = 32 * 1024
+MAX_CHECKS: Final = 5_000_000
+"""How many checks a payload may cause; that many take some 50 ms."""
+MAX_CHECKS_OF_REPORT: Final = 10_000
+"""From how many checks on a refused payload gets one fault; describing each of many takes a thousand times as long."""
+_PATTERNS_BYTES: Final = 4 * 1024 * 1024  # of all compiled patterns of a schema
+_ALTERNATIVES: Final = frozenset({"anyOf", "oneOf"})
 _CHARACTERS_PER_CHECK: Final = 16  # of a text, which patterns and formats read
 _MAX_MESSAGE_LENGTH: Final = 200
-_MAX_COMPILED: Final = 64
+_MAX_COMPILED: Final = 32
 
 
 class CheckedSchema(NamedTuple):
@@ -42,10 +44,15 @@ class CheckedSchema(NamedTuple):
 
 
 class CompiledSchema(NamedTuple):
-    """A compiled schema, and how many checks a value at each depth of a payload takes at most."""
+    """A compiled schema.
+
+    `checks` are how many a value at each depth of a payload takes at most. The error of one that `has_alternatives`
+    (`anyOf`, `oneOf`) describes the errors of each alternative.
+    """
 
     validator: Draft202012Validator
     checks: Sequence[int]
+    has_alternatives: bool
 
 
 def check_schema(schema: Mapping[str, object]) -> CheckedSchema:
@@ -71,10 +78,14 @@ def find_faults(schema_text: str, payload: Mapping[str, object]) -> list[tuple[s
         ValidationFailed: validating it could take more than `MAX_CHECKS` checks.
     """
     compiled = _compile(schema_text)
-    _require_affordable(compiled, payload)
+    checks = _require_affordable(compiled, payload)
     if compiled.validator.is_valid(payload):
         return []
-    return list(islice(_iterate_faults(compiled.validator.iter_errors(payload)), MAX_REPORTED_ERRORS))
+    if checks <= MAX_CHECKS_OF_REPORT:
+        return list(islice(_iterate_faults(compiled.validator.iter_errors(payload)), MAX_REPORTED_ERRORS))
+    if not compiled.has_alternatives:
+        return list(_iterate_faults([_find_first_error(compiled.validator, payload)]))
+    return [("/payload", "The payload does not conform to the schema, and is too large to say where.")]
 
 
 def _iterate_levels(value: object) -> Iterator[list[object]]:
@@ -107,9 +118,10 @@ def _compile(schema_text: str) -> CompiledSchema:
         _require_object(schema)
         checks = bound_checks(subschemas, max_depth=MAX_DEPTH)
         options = _limit_patterns(subschemas)
-        return CompiledSchema(
-            Draft202012Validator(schema, validate_formats=True, pattern_options=options, offline=True), checks
+        validator = Draft202012Validator(
+            schema, validate_formats=True, pattern_options=options, offline=True, mask="The value"
         )
+        return CompiledSchema(validator, checks, any(one.find_links(_ALTERNATIVES) for one in subschemas.values()))
     except jsonschema_rs.ValidationError as error:
         _refuse_fault(error)
     except jsonschema_rs.ReferencingError as error:
@@ -129,13 +141,19 @@ def _limit_patterns(subschemas: Subschemas) -> RegexOptions:
     patterns += [name for one in documents for name in cast(Mapping[str, object], one.get("patternProperties", {}))]
     if len(patterns) > MAX_PATTERNS:
         refuse("", f"The schema has {len(patterns):,} patterns; at most {MAX_PATTERNS} are allowed.")
-    size = max(_PATTERNS_BYTES // max(len(patterns), 1), _MIN_PATTERN_BYTES)
+    size = _PATTERNS_BYTES // max(len(patterns), 1)
     return RegexOptions(size_limit=size, dfa_size_limit=size)
 
 
 def _refuse_fault(error: jsonschema_rs.ValidationError) -> NoReturn:
     """Refuse a schema for what the library says about it."""
     place = "".join(f"/{escape(str(part))}" for part in error.instance_path)
+    if isinstance(error.kind, ValidationErrorKind.Format) and error.kind.format == "regex":
+        message = (
+            f"The pattern {quote(str(error.instance)[:80])} cannot be used. It is malformed, has look-around or a "
+            "back-reference, or is too large: bound the length with maxLength, not with {1,1000}."
+        )
+        refuse(place, message)
     refuse(place, _end_sentence(error.message))
 
 
@@ -143,7 +161,8 @@ def _end_sentence(text: str) -> str:
     return shorten(text, _MAX_MESSAGE_LENGTH).rstrip(".") + "."
 
 
-def _require_affordable(compiled: CompiledSchema, payload: Mapping[str, object]) -> None:
+def _require_affordable(compiled: CompiledSchema, payload: Mapping[str, object]) -> int:
+    """Return how many checks validating a payload may take, if it is not too many."""
     checks = sum(
         at_depth * sum(map(_weigh, level))
         for at_depth, level in zip(compiled.checks, _iterate_levels(payload), strict=False)
@@ -154,6 +173,15 @@ def _require_affordable(compiled: CompiledSchema, payload: Mapping[str, object])
             "payload, or create a version of the type whose schema has fewer alternatives."
         )
         raise ValidationFailed.of("/payload", "too_costly", message)
+    return checks
+
+
+def _find_first_error(validator: Draft202012Validator, payload: Mapping[str, object]) -> jsonschema_rs.ValidationError:
+    try:
+        validator.validate(payload)
+    except jsonschema_rs.ValidationError as error:
+        return error
+    raise AssertionError("The payload was invalid a moment ago.")
 
 
 def _weigh(value: object) -> int:
@@ -164,11 +192,12 @@ def _iterate_faults(errors: Iterable[jsonschema_rs.ValidationError]) -> Iterator
     for error in errors:
         place = "/payload" + "".join(f"/{escape(str(part))}" for part in error.instance_path)
         message = _end_sentence(error.message)
-        yield from ((place + name, message) for name in _name_members(error.kind))
+        yield from ((place + name, message) for name in _name_members(error))
 
 
-def _name_members(kind: ValidationErrorKind) -> list[str]:
+def _name_members(error: jsonschema_rs.ValidationError) -> list[str]:
     """Name the members that are missing or unknown; other faults are of the value itself."""
+    kind = error.kind
     if isinstance(kind, ValidationErrorKind.Required):
         return [f"/{escape(kind.property)}"]
     if isinstance(kind, ValidationErrorKind.AdditionalProperties | ValidationErrorKind.UnevaluatedProperties):

@@ -15,10 +15,13 @@ from urllib.parse import unquote
 from attestlab.core.encoding import quote
 from attestlab.core.errors import ValidationFailed
 
-MAX_CHECKS_PER_VALUE: Final = 2_000
+MAX_CHECKS_PER_VALUE: Final = 20_000
 """How many subschemas, and values that they list, may apply to one value of a payload."""
 
 # Keywords whose subschemas apply to the same value, and to its members or elements.
+# What a check of a kind takes more than others, which take some 10 ns.
+_CHECKS_OF_CONTAINER: Final = 20  # an array or object among the options of an `enum` is compared with each value
+_CHECKS_OF_FRACTION: Final = 1_000  # `multipleOf` a fraction is computed with rational numbers
 _REFERENCES: Final = ("$ref", "$dynamicRef")
 _IN_PLACE: Final = frozenset(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", *_REFERENCES))
 _OF_ELEMENTS: Final = frozenset({"prefixItems", "items", "contains", "unevaluatedItems"})
@@ -80,7 +83,7 @@ def list_subschemas(schema: Mapping[str, object]) -> Subschemas:
             _require_one_resource(pointer, document)
             children = list(_iterate_children(pointer, document))
             found[pointer].links += [Link(keyword, place) for keyword, place, _ in children]
-            found[pointer].size += sum(_count(value) for name, value in document.items() if name not in _SUBSCHEMAS)
+            found[pointer].size += sum(_weigh(name, value) for name, value in document.items())
             waiting += [(place, child) for _, place, child in children]
     anchors = _list_anchors(found)
     for subschema in found.values():
@@ -106,10 +109,20 @@ def _iterate_children(pointer: str, document: Mapping[str, object]) -> Iterator[
             yield keyword, place, value
 
 
-def _count(value: object) -> int:
-    """Count the values of a keyword that is no subschema, such as the options of an `enum`."""
-    members = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return 1 + sum(map(_count, members))
+def _weigh(keyword: str, value: object) -> int:
+    """Count the checks of a keyword that is no subschema, such as those of the options of an `enum`."""
+    if keyword in _SUBSCHEMAS:
+        return 0
+    if keyword == "multipleOf" and not isinstance(value, int):
+        return _CHECKS_OF_FRACTION
+    return _count_values(value)
+
+
+def _count_values(value: object) -> int:
+    if not isinstance(value, Mapping | list):
+        return 1
+    members = value.values() if isinstance(value, Mapping) else value
+    return _CHECKS_OF_CONTAINER + sum(map(_count_values, members))
 
 
 def _list_anchors(found: Subschemas) -> dict[str, str]:
@@ -168,8 +181,10 @@ def bound_checks(subschemas: Subschemas, *, max_depth: int) -> list[int]:
     below = _add_up_in_place(order, subschemas, sizes, sizes)
     checks = [below[""]]
     while len(checks) <= max_depth and 0 < checks[-1] <= MAX_CHECKS_PER_VALUE:
-        below = _step_down(order, subschemas, below)
+        above, below = below, _step_down(order, subschemas, below)
         checks.append(below[""])
+        if below == above:  # of a schema that refers to itself, from here down
+            return checks + checks[-1:] * (max_depth + 1 - len(checks))
     if max(checks) > MAX_CHECKS_PER_VALUE:
         message = (
             f"More than {MAX_CHECKS_PER_VALUE:,} checks can apply to one value of a payload. Use fewer alternatives, "
