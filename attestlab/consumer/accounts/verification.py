@@ -84,7 +84,8 @@ class EmailVerification:
                 return None
             email, hashes = self._list_candidates(connection.execute, row)
         if row.purpose == TokenPurpose.ADDRESS:
-            return self._require_account_password(email, password, peer, now)
+            self._require_account_password(email, password, peer, now)
+            return None
         return self._choose_signup(hashes, password, LoginAttempt(hash_address(email), peer), now)
 
     def verify(self, token: str, *, signup_id: UUID | None = None, tx: Transaction | None = None) -> VerifiedEmail:
