@@ -22,7 +22,6 @@ WALKS = {
     "billing": "billing/test_subscriptions_over_http.py"
     "::test_a_larger_plan_holds_with_the_next_request_and_is_charged_for_the_rest_of_the_month",
     "blog": "blog/test_blog_over_http.py::test_a_post_is_written_published_changed_and_archived",
-    "consumer": "consumer/inbox/test_inbox_over_http.py::test_a_minted_attestation_is_in_its_recipients_inbox",
     "delivery": "delivery/test_delivery_over_http.py::test_a_recipient_with_an_account_gets_it_immediately_with_a_mail",
     "exports": "exports/test_status_lists.py::test_a_mint_is_0_and_its_revocation_is_1_at_once",
     "governance": "governance/test_issuer_requests.py::test_request_is_approved_by_another_and_executed_by_the_tenant",
@@ -40,6 +39,7 @@ WALKS = {
 }
 # Beyond those walks, what asks a store that no route reaches alone.
 STORES = {
+    "consumer": "consumer/inbox/test_inbox_over_http.py::test_a_minted_attestation_is_in_its_recipients_inbox",
     "lake": "lake/test_exporter.py::test_view_equals_records_at_every_export_position",
     "mail": "delivery/test_delivery_over_http.py::test_mail_and_delivery_are_stored_only_with_the_attestation",
     "witness": "witness/test_witnessed_bundle.py::test_bundle_can_require_a_witness_without_delaying_mints",

@@ -92,7 +92,7 @@ class Registry:
     def consumer(self, name: str, *, username: str | None = None) -> Recipient:
         """Open an account, and sign in to it."""
         made, client = self.clients.consumer(self.address(name))
-        self.lab.orgs.set_plan(made.tenant_id, Plan.ENTERPRISE, {})  # how often they ask is not what is tested
+        self.lab.orgs.set_plan(made.tenant_id, Plan.ENTERPRISE, {})  # so that no limit delays the test
         if username is not None:
             self._give_username(made.consumer_id, made.tenant_id, username)
         return Recipient(made.consumer_id, made.tenant_id, made.email, username, client)

@@ -13,7 +13,7 @@ from attestlab.core.shapes import Email, In, Moment, Out, SecretText, Uuid, one_
 from attestlab.delivery.shapes import DeliveryStateName
 from attestlab.web.paging import Page, PageQuery
 
-Reason = Annotated[str, StringConstraints(min_length=1, max_length=MAX_REASON_LENGTH)]
+DeclineReason = Annotated[str, StringConstraints(min_length=1, max_length=MAX_REASON_LENGTH)]
 Username = Annotated[str, StringConstraints(min_length=1, max_length=30)]
 ReadStateName = Annotated[str, one_of(ReadState)]
 
@@ -49,7 +49,7 @@ class InboxItemPatch(In, wire_name="inbox_item_update", source="CONTRACT 11.2"):
 class DeclineIn(In, source="CONTRACT 11.2"):
     """Why the recipient declines an attestation, which its issuer can read."""
 
-    reason: Reason | None = None
+    reason: DeclineReason | None = None
     """The reason, for the issuer. Format: text, 1-1000 characters."""
 
 

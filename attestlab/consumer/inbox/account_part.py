@@ -29,7 +29,7 @@ class InboxPart:
         return list(map(_export_item, store.list_items(execute, account.id)))
 
     def erase(self, tx: Transaction, account: Account, at: datetime) -> None:
-        """Forget what the account read; an item stays the issuer's record of its delivery, which nobody reads on."""
+        """Forget what the account read; an item stays the issuer's record of its delivery, which no account reads."""
         for item in store.list_items(tx.exec, account.id):
             count_item(tx, account.id, ReadState(item.read_state), by=-1)
             count_item(tx, account.id, ReadState.UNREAD)

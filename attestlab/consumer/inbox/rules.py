@@ -43,7 +43,7 @@ def encode_safe_metadata(metadata: Mapping[str, object]) -> bytes:
 
 
 def require_room(recipients: int) -> None:
-    """Require that an attestation with so many recipients may have another one.
+    """Require that an attestation may have another recipient.
 
     Raises:
         Conflict: it has as many as it may have.

@@ -69,7 +69,7 @@ def test_what_was_not_delivered_or_was_declined_is_not_found(
     assert holder.get("/v1/attestations").json()["items"] == []
 
 
-def test_what_waits_for_an_address_is_nobodys(registry: Registry, ada: Recipient) -> None:
+def test_what_waits_for_an_address_is_not_found(registry: Registry, ada: Recipient) -> None:
     waiting = registry.mint(recipient_email=registry.address("work"))
     assert statuses(ada.client, waiting["id"]) == [404] * len(FORMS)
 

@@ -33,8 +33,12 @@ def test_an_attestation_is_delivered_to_a_username_with_a_mail(registry: Registr
     assert item["safe_metadata"] == {"title": "Your <b>degree</b>"}
     assert registry.mailed_to() == [ada.email]
     shown = registry.delivery_of(minted)
-    (told,) = shown["items"]
-    assert (told["username"], told["recipient_email"], shown["recipient_email"]) == (ada.username, None, None)
+    (shown_to_issuer,) = shown["items"]
+    assert (shown_to_issuer["username"], shown_to_issuer["recipient_email"], shown["recipient_email"]) == (
+        ada.username,
+        None,
+        None,
+    )
 
 
 def test_an_account_has_an_attestation_once_whatever_reached_it(registry: Registry, ada: Recipient) -> None:
@@ -67,8 +71,11 @@ def test_an_unknown_address_is_pending_until_an_account_has_it(registry: Registr
     with grace.client:
         assert grace.only_item()["id"] == delivery["id"]
         assert grace.list()["total"] == 1
-    (told,) = registry.delivery_of(minted)["items"]
-    assert (told["delivery_state"], told["recipient_email"]) == ("DELIVERED", registry.address("grace"))
+    (shown_to_issuer,) = registry.delivery_of(minted)["items"]
+    assert (shown_to_issuer["delivery_state"], shown_to_issuer["recipient_email"]) == (
+        "DELIVERED",
+        registry.address("grace"),
+    )
 
 
 @pytest.mark.both_engines
@@ -81,7 +88,7 @@ def test_a_further_address_claims_what_waits_but_no_second_item(registry: Regist
     assert claimed == 1
     assert {item["attestation_id"] for item in ada.list()["items"]} == {both["id"], other["id"]}
     assert ada.list()["total"] == 2
-    assert [told["delivery_state"] for told in registry.delivery_of(both)["items"]] == ["DELIVERED"] * 2
+    assert [each["delivery_state"] for each in registry.delivery_of(both)["items"]] == ["DELIVERED"] * 2
 
 
 def test_a_mint_to_a_further_address_reaches_the_account(registry: Registry, ada: Recipient) -> None:
@@ -139,11 +146,11 @@ def test_only_a_valid_attestation_of_ones_own_is_delivered(registry: Registry, a
     assert registry.mailed_to() == []
 
 
-NOBODYS = "nobody@people.example"
+UNKNOWN = "unknown@people.example"
 BAD_DELIVERIES: list[tuple[dict[str, Any], int, str | None]] = [
     ({}, 400, "/recipient_email"),
     ({"recipient_email": None, "username": None}, 400, "/recipient_email"),
-    ({"recipient_email": NOBODYS, "username": "ada"}, 400, "/recipient_email"),
+    ({"recipient_email": UNKNOWN, "username": "ada"}, 400, "/recipient_email"),
     ({"recipient_email": "nonsense"}, 400, "/recipient_email"),
     ({"recipient_email": f"{'a' * 250}@people.example"}, 400, "/recipient_email"),
     ({"recipient_email": "a@people.example\nBcc: eve@evil.example"}, 400, "/recipient_email"),
@@ -151,13 +158,13 @@ BAD_DELIVERIES: list[tuple[dict[str, Any], int, str | None]] = [
     ({"username": ""}, 400, "/username"),
     ({"username": "a" * 31}, 400, "/username"),
     ({"username": ["ada"]}, 400, "/username"),
-    ({"username": "nobody"}, 404, None),
+    ({"username": "unknown"}, 404, None),
     ({"username": "ada' OR '1'='1"}, 404, None),
-    ({"recipient_email": NOBODYS, "attestation_id": None}, 400, "/attestation_id"),
-    ({"recipient_email": NOBODYS, "attestation_id": "x"}, 400, "/attestation_id"),
-    ({"recipient_email": NOBODYS, "safe_metadata": []}, 400, "/safe_metadata"),
-    ({"recipient_email": NOBODYS, "safe_metadata": {"a": "x" * 4096}}, 400, "/safe_metadata"),
-    ({"recipient_email": NOBODYS, "read_state": "READ"}, 400, "/read_state"),
+    ({"recipient_email": UNKNOWN, "attestation_id": None}, 400, "/attestation_id"),
+    ({"recipient_email": UNKNOWN, "attestation_id": "x"}, 400, "/attestation_id"),
+    ({"recipient_email": UNKNOWN, "safe_metadata": []}, 400, "/safe_metadata"),
+    ({"recipient_email": UNKNOWN, "safe_metadata": {"a": "x" * 4096}}, 400, "/safe_metadata"),
+    ({"recipient_email": UNKNOWN, "read_state": "READ"}, 400, "/read_state"),
 ]
 
 

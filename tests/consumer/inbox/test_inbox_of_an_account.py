@@ -1,4 +1,4 @@
-"""What an account takes along when it is exported, and what is forgotten when it is deleted."""
+"""The inbox of an account that is exported or deleted."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def test_an_export_has_each_item_as_the_account_sees_it(registry: Registry, ada:
     assert json.loads(json.dumps(exported)) == exported
     by_attestation = {each["attestation_id"]: each for each in exported}
     assert set(by_attestation) == {minted["id"], named["id"]}
-    told = by_attestation[named["id"]]
-    assert (told["username"], told["recipient_email"], told["safe_metadata"]) == (
+    shown_to_issuer = by_attestation[named["id"]]
+    assert (shown_to_issuer["username"], shown_to_issuer["recipient_email"], shown_to_issuer["safe_metadata"]) == (
         ada.username,
         None,
         {"title": "Yours"},

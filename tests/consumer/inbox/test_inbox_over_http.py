@@ -92,9 +92,9 @@ def test_a_declined_attestation_is_archived_for_good_and_stays_valid(registry: R
     assert (reread.status_code, reread.json()["details"]["reason"]) == (409, "declined")
     assert (redelivered.status_code, redelivered.json()["delivery_state"]) == (200, "DECLINED")
     assert ada.client.get(path).json()["attestation"] is None
-    (told,) = registry.delivery_of(minted)["items"]
-    assert (told["delivery_state"], told["decline_reason"]) == ("DECLINED", "It is not mine.")
-    assert told["declined_at"] == declined["updated_at"]
+    (shown_to_issuer,) = registry.delivery_of(minted)["items"]
+    assert (shown_to_issuer["delivery_state"], shown_to_issuer["decline_reason"]) == ("DECLINED", "It is not mine.")
+    assert shown_to_issuer["declined_at"] == declined["updated_at"]
     assert registry.client.get(f"/v1/attestations/{minted['id']}").json()["status"] == "VALID"
     assert registry.mailed_to() == [ada.email]
 
