@@ -14,7 +14,6 @@ from uuid import UUID
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection
 
-from attestlab import migrations
 from attestlab.attestations import log_lookup
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.holdings import Holdings
@@ -23,9 +22,7 @@ from attestlab.attestations.issuances import find_issuances
 from attestlab.attestations.metering import service as metering
 from attestlab.attestations.packs.service import Packs
 from attestlab.attestations.service import Attestations
-from attestlab.billing.portal_page.service import BillingPortal
-from attestlab.billing.providers.choice import PaymentProviders
-from attestlab.billing.providers.service import StripeEvents
+from attestlab.billing.payments import Payments
 from attestlab.billing.service import Billing
 from attestlab.blog.service import Blog
 from attestlab.consumer.accounts.addresses import require_unclaimed
@@ -36,7 +33,7 @@ from attestlab.core import atomic_files
 from attestlab.core.clock import Clock
 from attestlab.core.crypto import keyring
 from attestlab.core.crypto.keyring import Keyring
-from attestlab.core.db import occupancy, sqlite
+from attestlab.core.db import sqlite
 from attestlab.core.db.occupancy import Occupancy
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
@@ -67,6 +64,7 @@ from attestlab.log.status.publisher import StatusListPublisher
 from attestlab.mail.messages import Sender
 from attestlab.mail.service import Mails
 from attestlab.mail.transports import open_transport
+from attestlab.migrations.opening import open_records
 from attestlab.orgs import usage
 from attestlab.orgs.members import People
 from attestlab.orgs.rules import Caller, Plan
@@ -182,16 +180,9 @@ class Installation:
             resolver=resolver or DnsResolver(settings.dns_server),
             has_tier_decision=governance_store.has_tier_decision,
         )
-        self.payment_providers = PaymentProviders(settings, portal_url=self.portal_url)
-        self.billing_portal = BillingPortal(
-            storage=storage,
-            clock=clock,
-            keyring=keys,
-            providers=self.payment_providers,
-            settings=settings,
-            portal_url=self.portal_url,
+        self.payments = Payments(
+            storage=storage, clock=clock, keyring=keys, settings=settings, portal_url=self.portal_url
         )
-        self.stripe_events = StripeEvents(storage=storage, clock=clock, providers=self.payment_providers)
         self.blog = Blog(storage=storage, clock=clock, portal_url=self.portal_url)
         self.billing = Billing(storage=storage, clock=clock, orgs=self.orgs, settings=settings)
         self.receipt_types = ReceiptTypes(storage=storage, clock=clock)
@@ -277,7 +268,7 @@ class Installation:
             OSError: the file of witnesses cannot be read.
         """
         settings = settings or Settings()
-        with _open_records(settings, exclusive_lock) as (storage, shared_lock):
+        with open_records(settings, exclusive_lock) as (storage, shared_lock):
             with storage.read() as connection:
                 if log_store.head(connection) is None:
                     raise NoInstallation(settings.data)
@@ -305,7 +296,7 @@ class Installation:
         """
         sqlite.require_local_file(database_url(settings.records_url))
         atomic_files.make_private_folder(settings.data)
-        with _open_records(settings) as (storage, shared_lock):
+        with open_records(settings) as (storage, shared_lock):
             with storage.read() as connection:
                 _require_no_log(connection, settings)
             keys = keyring.open_or_create(settings.data, os.environ)
@@ -327,7 +318,8 @@ class Installation:
     @property
     def services(self) -> dict[type, object]:
         """The services of all capabilities by class, for the routes that take them."""
-        services = [*vars(self).values(), *vars(self.risk).values(), *vars(self.consumers).values()]
+        groups = (self, self.risk, self.consumers, self.payments)
+        services = [service for group in groups for service in vars(group).values()]
         return {**{type(service): service for service in services}, Clock: self.clock}
 
     @property
@@ -400,23 +392,6 @@ class Installation:
         if self._shared_lock is not None:
             self._shared_lock.release()
         self.storage.close()
-
-
-@contextmanager
-def _open_records(
-    settings: Settings, exclusive_lock: Occupancy | None = None
-) -> Iterator[tuple[Storage, Occupancy | None]]:
-    """Lock and migrate the records before a key is read; on an error, release the lock and close them."""
-    storage, shared_lock = Storage(settings.records_url), None
-    try:
-        shared_lock = occupancy.share(storage) if exclusive_lock is None else None
-        migrations.upgrade(storage)
-        yield storage, shared_lock
-    except BaseException:
-        if shared_lock is not None:
-            shared_lock.release()
-        storage.close()
-        raise
 
 
 def _require_no_log(connection: Connection, settings: Settings) -> None:
