@@ -16,7 +16,7 @@ from attestlab.core.records.actors import SystemActor
 from attestlab.orgs.rules import Plan
 
 BILLING: Final = SystemActor("billing")
-MAX_RENEWALS_PER_WRITE: Final = 50
+MAX_RENEWALS_PER_WRITE: Final = 10  # hold the writer's lock for some fifty milliseconds
 
 
 def are_due(execute: Execute, now: datetime) -> bool:
@@ -24,10 +24,12 @@ def are_due(execute: Execute, now: datetime) -> bool:
     return bool(store.list_due(execute, now, limit=1))
 
 
-def renew_due(tx: Transaction, prices: Prices, now: datetime) -> None:
-    """Renew subscriptions whose period is over, at most fifty in one transaction."""
-    for row in store.list_due(tx.exec, now, limit=MAX_RENEWALS_PER_WRITE):
+def renew_due(tx: Transaction, prices: Prices, now: datetime) -> bool:
+    """Renew at most `MAX_RENEWALS_PER_WRITE` subscriptions; returns whether there may be more."""
+    due = store.list_due(tx.exec, now, limit=MAX_RENEWALS_PER_WRITE)
+    for row in due:
         renew(tx, accounts.load(tx.exec, row.tenant_id), prices, now)
+    return len(due) == MAX_RENEWALS_PER_WRITE
 
 
 def renew(tx: Transaction, account: BillingAccount, prices: Prices, now: datetime) -> BillingAccount:

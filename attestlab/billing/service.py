@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
@@ -22,6 +22,7 @@ from attestlab.billing.results import (
 )
 from attestlab.billing.rules import MAX_QUANTITY, Line, Period, Prices, Provider, SubscriptionStatus, month_of
 from attestlab.billing.tables import SubscribedAddOnRecord
+from attestlab.billing.thresholds import ReachedThreshold
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
@@ -226,18 +227,23 @@ class Billing:
             account = accounts.load(connection.execute, caller.tenant_id)
         return Entitlements(account.plan, account.allowance, account.addons)
 
-    def has_work(self) -> bool:
-        """Whether a period is over or a threshold of today was reached, without the writer's lock."""
-        now = self.clock.now()
+    def find_thresholds(self) -> list[ReachedThreshold]:
+        """Find the thresholds that today's use reached and that are not published, without the writer's lock."""
         with self.storage.read() as connection:
-            execute = connection.execute
-            return renewals.are_due(execute, now) or bool(thresholds.find_daily(execute, now))
+            return thresholds.find_daily(connection.execute, self.clock.now())
 
-    def sweep(self, tx: Transaction) -> None:
-        """Renew subscriptions whose period is over, and publish the thresholds that today's use reached."""
-        now = self.clock.now()
-        renewals.renew_due(tx, self.prices, now)
-        thresholds.publish(tx, thresholds.find_daily(tx.exec, now), now)
+    def publish_thresholds(self, tx: Transaction, *, found: Sequence[ReachedThreshold]) -> None:
+        """Publish thresholds that `find_thresholds` found, each once."""
+        thresholds.publish(tx, found, self.clock.now())
+
+    def has_due_renewals(self) -> bool:
+        """Whether the period of a subscription is over, without the writer's lock."""
+        with self.storage.read() as connection:
+            return renewals.are_due(connection.execute, self.clock.now())
+
+    def renew_due(self, tx: Transaction) -> bool:
+        """Renew some of the subscriptions whose period is over; returns whether there may be more."""
+        return renewals.renew_due(tx, self.prices, self.clock.now())
 
     def watch_counts(self, tx: Transaction) -> None:
         """Publish what the counts of a transaction's tenants reached, just before its commit."""

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
+from typing import Any
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.orgs.rules import AddOn, Plan
@@ -129,9 +130,9 @@ def allowance_for(plan: str, adjusted: str | None = None, addons: str | None = N
     return replace(allowed, **_raise_limits(allowed, decode_addons(addons)))
 
 
-def _raise_limits(allowed: Allowance, addons: Mapping[AddOn, int]) -> dict[str, int]:
+def _raise_limits(allowed: Allowance, addons: Mapping[AddOn, int]) -> dict[str, Any]:
     """Return the limits that add-ons raise; one that is unlimited remains so."""
-    raised = {}
+    raised: dict[str, Any] = {}  # one of the fields is no number
     for addon, (name, units) in RAISED_BY.items():
         limit: int | None = getattr(allowed, name)
         if limit is not None and addon in addons:

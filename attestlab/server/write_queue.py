@@ -238,9 +238,13 @@ class WriteQueue:
         await self._work_off(self.lab.expire, pace)
 
     async def _bill(self) -> None:
-        """Renew subscriptions and publish thresholds; without any, no write takes the writer's lock."""
-        if await asyncio.to_thread(self.lab.billing.has_work):
-            await self.write(self.lab.billing.sweep)
+        """Publish thresholds and renew subscriptions; without any, no write takes the writer's lock."""
+        billing = self.lab.billing
+        if found := await asyncio.to_thread(billing.find_thresholds):
+            await self.write(partial(billing.publish_thresholds, found=found))
+        if await asyncio.to_thread(billing.has_due_renewals):
+            while await self.write(billing.renew_due):
+                pass
 
     async def _prune_risk(self) -> None:
         """Delete what risk keeps for some days only."""

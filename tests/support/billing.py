@@ -23,9 +23,12 @@ MIDDLE = datetime(2026, 12, 16, 12, tzinfo=UTC)
 
 def sweep(lab: Installation) -> None:
     """Do once what a server's sweeper does every few seconds."""
-    if lab.billing.has_work():
+    found, has_more = lab.billing.find_thresholds(), lab.billing.has_due_renewals()
+    with lab.storage.write() as tx:
+        lab.billing.publish_thresholds(tx, found=found)
+    while has_more:
         with lab.storage.write() as tx:
-            lab.billing.sweep(tx)
+            has_more = lab.billing.renew_due(tx)
 
 
 def go_to_next_month(lab: Installation, clock: FixedClock) -> None:

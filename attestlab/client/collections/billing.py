@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Mapping
+from typing import cast
 from uuid import uuid4
 
 from attestlab.client import arguments
@@ -19,7 +20,7 @@ from attestlab.client.handles.billing import (
     UsageHandle,
 )
 from attestlab.client.own_examples import name_in_examples
-from attestlab.client.service_client import ServiceClient
+from attestlab.client.service_client import Json, ServiceClient
 
 _PATH = "/v1/billing"
 
@@ -43,7 +44,7 @@ class BillingCollection(Collection[InvoiceHandle]):
         >>> [plan.plan for plan in lab.billing.plans()]
         ['FREE', 'STARTER', 'PROFESSIONAL', 'ENTERPRISE']
         """
-        return [PlanHandle.parse(self._client, each) for each in self._client.get(f"{_PATH}/plans")["items"]]
+        return [PlanHandle.parse(self._client, each) for each in self._read_items("plans")]
 
     def subscription(self) -> SubscriptionHandle:
         """Return the tenant's subscription: its plan, its add-ons and what they cost a month.
@@ -105,7 +106,7 @@ class BillingCollection(Collection[InvoiceHandle]):
         >>> [addon.addon_key for addon in lab.billing.addons()][:2]
         ['extra_verifications', 'extra_issuers']
         """
-        return [OfferedAddOnHandle.parse(self._client, each) for each in self._client.get(f"{_PATH}/addons")["items"]]
+        return [OfferedAddOnHandle.parse(self._client, each) for each in self._read_items("addons")]
 
     def attach(self, addon: str, quantity: int = 1) -> AddOnHandle:
         """Attach an add-on, or set how many units the tenant has; more units are charged for the rest of the month.
@@ -174,3 +175,6 @@ class BillingCollection(Collection[InvoiceHandle]):
         'draft'
         """
         return InvoiceHandle.parse(self._client, self._client.get(f"{self.path}/preview"))
+
+    def _read_items(self, what: str) -> builtins.list[Json]:
+        return cast("builtins.list[Json]", self._client.get(f"{_PATH}/{what}")["items"])

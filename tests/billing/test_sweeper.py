@@ -1,0 +1,55 @@
+"""A server's sweeper begins months and publishes thresholds by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+
+from attestlab.billing.renewals import MAX_RENEWALS_PER_WRITE
+from attestlab.core.clock import FixedClock
+from attestlab.installation import Installation
+from attestlab.orgs.rules import Caller, Plan
+from attestlab.server.write_queue import WriteQueue
+from support.billing import use_verifications
+from support.outbox import read_events, read_events_of_type
+from support.timeouts import WAIT_TIMEOUT_S
+
+
+async def sweep_once(lab: Installation) -> None:
+    """Run the sweeper of a server until it completed a round."""
+    desk, completed = WriteQueue(lab), asyncio.Event()
+    sweeping = asyncio.create_task(desk.sweep_forever(completed.set, every_s=0.01))
+    try:
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
+            await completed.wait()
+    finally:
+        sweeping.cancel()
+        with suppress(asyncio.CancelledError):
+            await sweeping
+        await desk.finish()
+
+
+@pytest.mark.both_engines
+def test_the_sweeper_publishes_thresholds(lab: Installation, payer: Caller) -> None:
+    use_verifications(lab, payer, 80)
+
+    asyncio.run(sweep_once(lab))
+
+    assert [data["threshold_percent"] for kind, data in read_events(lab, payer) if "usage" in kind] == [80]
+
+
+def test_the_sweeper_renews_all_subscriptions_that_are_due(lab: Installation, clock: FixedClock, payer: Caller) -> None:
+    tenants = [lab.orgs.create_tenant(f"Tenant {number}", plan=Plan.FREE) for number in range(MAX_RENEWALS_PER_WRITE)]
+    callers = [payer, *(lab.orgs.service_caller(tenant.tenant_id) for tenant in tenants)]
+    for each in callers:
+        lab.billing.change(Plan.STARTER, caller=each)
+    clock.advance(timedelta(days=16))
+
+    asyncio.run(sweep_once(lab))
+
+    assert not lab.billing.has_due_renewals()
+    amounts = [data["amount_minor"] for data in read_events_of_type(lab, "billing.invoice.created")]
+    assert amounts == [1_450] * len(callers) + [2_900] * len(callers)
