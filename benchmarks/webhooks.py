@@ -22,11 +22,11 @@ from attestlab.core.crypto.canonical_json import canonical_trusted
 from attestlab.core.records import outbox
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
+from attestlab.protections.events import ContentProtected
 from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Settings
 from attestlab.web.delivery_worker import DeliveryWorker
 from attestlab.webhooks import delivery_store
-from attestlab.webhooks.events import ContentProtected
 from attestlab.webhooks.http_transport import HttpTransport, OutgoingRequest
 from attestlab.webhooks.signatures import new_secret, sign_headers
 from benchmarks import servers
@@ -90,7 +90,8 @@ def prepare_deliveries(lab: Installation, url: str, *, count: int) -> None:
             for number in range(start, min(events, start + _EVENTS_PER_WRITE)):
                 now = lab.clock.now()
                 tenant_id = callers[number % TENANTS].tenant_id
-                event = ContentProtected(protection_id=UUID(int=number), visibility="public", protected_at=now)
+                one = UUID(int=number)
+                event = ContentProtected(protection_id=one, attestation_id=one, visibility="public", protected_at=now)
                 outbox.publish(tx, tenant_id, event, at=now)
     while lab.webhook_deliveries.dispatcher.has_new():
         with lab.storage.write() as tx:
@@ -156,7 +157,8 @@ async def _measure_bare(url: str) -> float:
 
 def _build_body() -> bytes:
     now = SystemClock().now()
-    event = ContentProtected(protection_id=UUID(int=0), visibility="public", protected_at=now)
+    one = UUID(int=0)
+    event = ContentProtected(protection_id=one, attestation_id=one, visibility="public", protected_at=now)
     return canonical_trusted(outbox.envelope(UUID(int=0), event.type, event.data(), now))
 
 

@@ -42,7 +42,9 @@ class ProtectionsPart:
 
 def _export_row(execute: Execute, row: ProtectionRecord) -> Mapping[str, JsonValue]:
     days = sorted(store.list_days(execute, row.id, since=date.min), key=lambda each: each.day)
-    verifications = [{"day": each.day.isoformat(), "valid": each.valid, "other": each.other} for each in days]
+    verifications: JsonValue = [
+        {"day": each.day.isoformat(), "valid": each.valid, "other": each.other} for each in days
+    ]
     return {**{name: _to_json(getattr(row, name)) for name in _EXPORTED}, "verifications": verifications}
 
 

@@ -17,6 +17,7 @@ from attestlab.core.db.tables import Execute, fetch_all, fetch_one, short_repr, 
 from attestlab.core.db.upserts import Upsert
 from attestlab.core.errors import NotFound
 from attestlab.core.filters import build_conditions
+from attestlab.orgs.store import users
 from attestlab.protections.rules import Source, Visibility
 from attestlab.protections.shapes import ProtectionsQuery
 from attestlab.protections.tables import (
@@ -143,6 +144,12 @@ def list_rows(execute: Execute, user_id: UUID) -> Sequence[ProtectionRecord]:
     kept = (protections.c.user_id == user_id, protections.c.deleted_at.is_(None))
     query = select(*protections.c).where(*kept).order_by(protections.c.id)
     return fetch_all(execute(query), ProtectionRecord)
+
+
+def select_protected(tenant_id: UUID) -> Select[UUID]:
+    """Select the ids of the attestations that the protections of a consumer's tenant name."""
+    account = select(users.c.id).where(users.c.tenant_id == tenant_id).scalar_subquery()
+    return select(protections.c.attestation_id).where(protections.c.user_id == account, _IS_THERE)
 
 
 def list_by_attestations(execute: Execute, attestation_ids: Collection[UUID]) -> Sequence[tuple[UUID, UUID]]:

@@ -258,7 +258,11 @@ def test_every_list_of_a_response_says_whether_it_is_whole() -> None:
 
 
 def test_a_list_that_may_be_cut_has_the_member_that_says_so() -> None:
-    says = {Kind.PAGE: {"next_start", "next_after"}, Kind.CUT: {"truncated"}, Kind.COUNTED: {"more_rejected"}}
+    says = {
+        Kind.PAGE: {"next_start", "next_after", "next_cursor"},
+        Kind.CUT: {"truncated"},
+        Kind.COUNTED: {"more_rejected"},
+    }
     for route in all_routes():
         kinds = {kind for kind in LISTS.get(name_of(route), {}).values() if kind in says}
         members = {name for model in models_of(route) for name in model.model_fields}

@@ -11,6 +11,7 @@ from attestlab.consumer.accounts import store as account_store
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.protections.account_part import ProtectionsPart
+from attestlab.protections.store import select_protected
 from support.in_process_server import make_client, wait_until
 from support.protections import PORTFOLIO, PROTECTIONS, Consumer, hash_of, verify
 
@@ -30,6 +31,17 @@ def test_the_export_has_all_that_is_kept(ada: Consumer, grace: Consumer, lab: In
     names |= {"file_size", "visibility", "source", "created_at", "updated_at"}
     days = [{"day": "2026-11-21", "valid": 1, "other": 0}]
     assert exported == [{**{name: made[name] for name in names}, "verifications": days}]
+
+
+def test_an_account_holds_what_its_protections_name(ada: Consumer, grace: Consumer, lab: Installation) -> None:
+    made, deleted = ada.protect("sunset"), ada.protect("dawn")
+    grace.protect("night")
+    ada.client.delete(f"{PROTECTIONS}/{deleted['id']}")
+
+    with lab.storage.read() as connection:
+        held = connection.execute(select_protected(ada.tenant_id)).scalars().all()
+
+    assert list(map(str, held)) == [made["attestation_id"]]
 
 
 @pytest.mark.both_engines

@@ -14,9 +14,9 @@ from attestlab.core.clock import Clock
 from attestlab.core.records import outbox
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
+from attestlab.protections.events import ContentProtected
 from attestlab.webhooks import delivery_store
 from attestlab.webhooks.delivery_queue import EndedAttempt, LeasedDelivery, WebhookQueue
-from attestlab.webhooks.events import ContentProtected
 from attestlab.webhooks.http_transport import OutgoingRequest, ReceiverResponse, SendFailed
 from attestlab.webhooks.schedule import EndpointHealth
 from attestlab.webhooks.sending import DeliverySender
@@ -86,7 +86,10 @@ class Bench:
         with self.lab.storage.write() as tx:
             for _ in range(count):
                 event = ContentProtected(
-                    protection_id=caller.tenant_id, visibility="public", protected_at=self.clock.now()
+                    protection_id=caller.tenant_id,
+                    attestation_id=caller.tenant_id,
+                    visibility="public",
+                    protected_at=self.clock.now(),
                 )
                 outbox.publish(tx, caller.tenant_id, event, at=self.clock.now())
         with self.lab.storage.read() as connection:
