@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from attestlab.billing.portal_page.service import PortalVisit
@@ -90,7 +90,7 @@ def change_page(visit: PortalVisit, change: PortalChange, billing: Billing) -> H
     Raises:
         Conflict: the change needs the operator.
     """
-    addons = None if change.addon_key is None else {change.addon_key.value: change.quantity}
+    addons = None if change.addon_key is None else {change.addon_key: change.quantity}
     preview = billing.preview(change.plan, addons, caller=visit.caller)
     names = {addon.addon_key: addon.name for addon in billing.list_addons(caller=visit.caller)}
     subscription = billing.subscription(caller=visit.caller)
@@ -154,7 +154,7 @@ def _offer(priced: PricedPlan) -> PlanOffer:
     return PlanOffer(priced.plan.value, priced.amount_minor, shown)
 
 
-def _render(template: str, visit: PortalVisit, *, root: str, **facts: object) -> Html:
+def _render(template: str, visit: PortalVisit, *, root: str, **facts: Any) -> Html:
     html = render_page(
         template,
         root=root,
