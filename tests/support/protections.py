@@ -9,16 +9,12 @@ from uuid import UUID
 
 import httpx
 
-from attestlab.consumer.accounts import store as account_store
-from attestlab.consumer.accounts.tables import ConsumerProfileRecord
-from attestlab.core.records import audited_write
-from attestlab.core.records.actors import COMMAND_LINE
-from attestlab.core.records.audited_write import AuditContext
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from support.in_process_server import make_client
 from support.orgs import PASSWORD
 
+ME = "/v1/consumer/me"
 PROTECTIONS = "/v1/consumer/protections"
 PORTFOLIO = "/v1/consumer/portfolio"
 
@@ -41,13 +37,11 @@ class Consumer:
         """Sign in, after the access token has expired."""
         self.client.headers["Authorization"] = f"Bearer {sign_in(url, self.email)}"
 
-    def choose_profile(self, username: str | None, *, visibility: str = "public") -> None:
-        """Give the account a profile."""
-        now = self.lab.clock.now()
-        row = ConsumerProfileRecord(self.user_id, self.tenant_id, username, "Photographs", visibility, now, now)
-        context = AuditContext(self.tenant_id, COMMAND_LINE, "consumer_profile.create", now)
-        with self.lab.storage.write() as tx:
-            audited_write.insert(tx, account_store.profiles, row, context)
+    def choose_profile(self, username: str, *, visibility: str = "public") -> None:
+        """Choose what the account shows of its owner; its username can be chosen once."""
+        assert self.client.put(f"{ME}/username", json={"username": username}).status_code == 200
+        shown = {"bio": "Photographs", "portfolio_visibility": visibility}
+        assert self.client.patch(ME, json=shown).status_code == 200
 
 
 def open_consumer(lab: Installation, url: str, email: str, name: str = "Ada Lovelace") -> Consumer:

@@ -35,4 +35,7 @@ class BillingPortalOut(Out, source="CONTRACT 11.6"):
     provider: Annotated[str, one_of(PROVIDERS)]
     """The provider that was named. Format: stripe, paystack or flutterwave."""
     embedded: bool
-    """Whether the portal is a page of this service, which stands in for the provider and charges nothing."""
+    """Whether the portal is a page of this service, which stands in for the provider and charges nothing.
+
+    Format: true or false.
+    """

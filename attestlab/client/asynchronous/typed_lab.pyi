@@ -48,6 +48,16 @@ from attestlab.client.handles.attestations import (
     VerificationHandle,
 )
 from attestlab.client.handles.badges import BadgeFormat, BadgeHandle, BadgeVerificationHandle
+from attestlab.client.handles.billing import (
+    AddOnHandle,
+    EntitlementsHandle,
+    InvoiceHandle,
+    OfferedAddOnHandle,
+    PlanHandle,
+    SubscriptionHandle,
+    SubscriptionPreviewHandle,
+    UsageHandle,
+)
 from attestlab.client.handles.bundles import BundleHandle, OfflineVerificationHandle
 from attestlab.client.handles.draft_decisions import DraftDecisionHandle
 from attestlab.client.handles.issuers import (
@@ -1009,6 +1019,40 @@ class AsyncAuditNoun:
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
 
+class AsyncBillingNoun:
+    """The tenant's invoices, newest first, and the verbs of its subscription."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[InvoiceHandle]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[InvoiceHandle]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[InvoiceHandle]: ...
+    async def addons(self) -> builtins.list[OfferedAddOnHandle]:
+        """List all add-ons with the price of a unit, and how many units the tenant has."""
+    async def attach(self, addon: str, quantity: int = 1) -> AddOnHandle:
+        """Attach an add-on, or set how many units the tenant has; more units are charged for the rest of the month."""
+    async def change(self, plan: str) -> SubscriptionHandle:
+        """Change the plan: a larger one holds now, a smaller one from the end of the period on."""
+    async def detach(self, addon: str) -> None:
+        """Detach an add-on with all its units; nothing is refunded."""
+    async def entitlements(self) -> EntitlementsHandle:
+        """Return what the tenant may use now: the limits of its plan with add-ons, and its features."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncListing[InvoiceHandle]:
+        """List all objects, newest first; these have no filters."""
+    async def plans(self) -> builtins.list[PlanHandle]:
+        """List all plans with their limits and prices, the smallest first."""
+    async def preview(
+        self, plan: str | None = None, *, addons: Mapping[str, int] | None = None
+    ) -> SubscriptionPreviewHandle:
+        """Preview a change: what it costs, from when on it holds, and which limits it alters. Nothing changes."""
+    async def preview_invoice(self) -> InvoiceHandle:
+        """Return the draft of the next period's invoice, if nothing changes until then."""
+    async def subscription(self) -> SubscriptionHandle:
+        """Return the tenant's subscription: its plan, its add-ons and what they cost a month."""
+    async def usage(self, period: str | None = None) -> UsageHandle:
+        """Return what the tenant used in a month, by resource and by day."""
+
 class AsyncLab:
     """A lab whose verbs are awaited; `attestlab.connect_async` opens it."""
 
@@ -1024,6 +1068,7 @@ class AsyncLab:
     people: AsyncPeopleNoun
     webhooks: AsyncWebhookNoun
     audit: AsyncAuditNoun
+    billing: AsyncBillingNoun
     verifications: AsyncRows
     async def as_(self, who: UUID | str, *, password: str | None = None) -> AsyncLab:
         """Return this lab for another caller; the lab that it came from stays open and closes both."""
