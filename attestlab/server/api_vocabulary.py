@@ -56,6 +56,7 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "ProtectionVisibility": protection_rules.Visibility,
     "ProtectionSource": protection_rules.Source,
     "ReceiptTypeStatus": receipt_type_rules.TypeStatus,
+    "ReceiptTypeVersions": ["newest", "all"],
     "IssuerRequestType": governance_rules.RequestType,
     "IssuerRequestStatus": governance_rules.RequestStatus,
     "LogEntryType": EntryType,

@@ -21,6 +21,7 @@ from support.attestations import make_mint_body, mint
 from support.in_process_server import serve_in_thread
 from support.issuers import register_issuer
 from support.protections import protect
+from support.receipt_types import create_type
 from support.risk import add_signal, put_on_list
 from support.webhook_endpoints import create_delivery, create_endpoint
 
@@ -115,6 +116,7 @@ def things_of(account: PartyClients) -> dict[str, str]:
             "report_digest"
         ],
         "/v1/verification-profiles": profile_of(account),
+        "/v1/receipt-types": create_type(account.with_key, str(uuid4()))["name"],
         "/v1/risk/signals": add_signal(account.with_key)["id"],
         "/v1/risk/cases": add_signal(account.with_key, score=99)["case_id"],
         "/v1/risk/entities": add_signal(account.with_key, entity_type="user", entity_id="user")["entity_id"],
@@ -217,7 +219,7 @@ def test_no_list_contains_another_tenants_objects(access: AccessScenario) -> Non
     ours, theirs = shown_in_lists(access.account, ids), shown_in_lists(access.stranger(), ids)
 
     lists = {"attestations", "attestation-packs", "issuers", "policies", "users", "api-keys", "orgs", "audit/events"}
-    lists |= {"risk/signals", "risk/cases", "risk/lists", "webhooks/endpoints", "webhooks/events"}
+    lists |= {"receipt-types", "risk/signals", "risk/cases", "risk/lists", "webhooks/endpoints", "webhooks/events"}
     assert {f"/v1/{name}" for name in lists} <= ours
     assert theirs == set()
 

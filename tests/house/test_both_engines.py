@@ -33,6 +33,7 @@ WALKS = {
     "policy": "policy/test_policies_over_http.py::test_denial_names_its_rules_and_can_be_explained",
     "portal": "portal/test_hostile_strings.py::test_what_the_api_takes_appears_as_text",
     "protections": "protections/test_protections_over_http.py::test_content_is_protected_changed_revoked_and_deleted",
+    "receipts": "receipts/test_receipt_types_over_http.py::test_a_type_is_created_versioned_listed_and_deprecated",
     "risk": "risk/test_signals_over_http.py::test_signal_is_recorded_returned_and_published",
     "simulation": "simulation/test_simulation_over_http.py::test_reports_of_other_tenants_are_not_found",
     "webhooks": "webhooks/test_endpoints_over_http.py::test_secret_is_shown_once_and_sealed",

@@ -82,6 +82,7 @@ WRITES_OF_MANY = {
     "POST /v1/governance/issuer-requests/{id}/execute": Kind.WHOLE,
     "POST /v1/issuers/keys/{kid}/compromise": Kind.WHOLE,
     "POST /v1/issuers/keys/{kid}/revoke": Kind.WHOLE,
+    "POST /v1/receipt-types/{name}/deprecate": Kind.WHOLE,
     "POST /v1/risk/ato/backfill": Kind.COUNTED,
     "POST /v1/risk/events/normalize": Kind.COUNTED,
     "POST /v1/risk/signals/bulk": Kind.COUNTED,
@@ -150,6 +151,7 @@ WRITES_OF_ONE = set(
     POST /v1/policies/{id}/activate
     POST /v1/policies/{id}/archive
     POST /v1/policies/{id}/shadow
+    POST /v1/receipt-types
     POST /v1/risk/ato/evaluate
     POST /v1/risk/cases/{id}/resolve
     POST /v1/risk/challenge

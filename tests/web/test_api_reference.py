@@ -21,9 +21,10 @@ from attestlab.webhooks.event_types import list_type_names
 
 JsonObject = dict[str, Any]
 VERBS = re.compile(
-    r"(accept|activate|add|analyze|approve|archive|change|check|compromise|create|decline|deliver|evaluate|execute|export|find|get|"
-    r"invite|list|load|mint|normalize|publish|put|query|record|recover|refresh|reject|remove|replace|resend|resolve|revoke|rotate|scan|"
-    r"send|set|shadow|sign|simulate|supersede|update|upload|verify)_[a-z_]+"
+    r"(accept|activate|add|analyze|approve|archive|attach|change|check|compromise|create|decline|deliver|"
+    r"deprecate|detach|evaluate|execute|export|find|get|invite|list|load|mint|normalize|preview|publish|"
+    r"put|query|record|recover|refresh|reject|remove|replace|resend|resolve|revoke|rotate|scan|send|set|"
+    r"shadow|sign|simulate|supersede|update|upload|verify)_[a-z_]+"
 )
 
 

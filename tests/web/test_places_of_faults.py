@@ -41,6 +41,7 @@ THRESHOLD = {"rule_id": "x", "attribute": "signal.score"}
 HOOK = {"name": "n", "url": "https://hooks.example.com/", "event_filters": ["key.*"]}
 
 POST = {"title": "Why a log?", "category": "engineering", "content": "Because."}
+TYPE = {"name": "delivery", "version": "1.0.0", "schema": {}}
 
 
 class Fault(NamedTuple):
@@ -130,6 +131,8 @@ FAULTS = [
     Fault("list_protections", None, "/cursor", {"cursor": "x"}),
     Fault("create_billing_portal_link", {"return_url": "https://a.example"}, "/return_url"),
     Fault("create_billing_portal_link", {"return_url": "javascript:alert(1)"}, "/return_url"),
+    Fault("create_receipt_type", {**TYPE, "schema": {"$ref": "#/nowhere"}}, "/schema/$ref"),
+    Fault("create_receipt_type", {**TYPE, "display_name": TWO_LINES}, "/display_name"),
     Fault("create_webhook_endpoint", {**HOOK, "url": "http://a.example"}, "/url"),
     Fault("create_webhook_endpoint", {**HOOK, "event_filters": ["x"]}, "/event_filters/0"),
     Fault("update_webhook_endpoint", {"name": TWO_LINES}, "/name", {"id": "endpoint"}),
@@ -158,6 +161,7 @@ WITHOUT_A_CHECK = {
     *("change_subscription", "detach_addon", "preview_subscription"),
     "send_billing_change",
     *("create_challenge", "set_risk_settings", "activate_policy", "rotate_webhook_secret"),
+    *("deprecate_receipt_type", "create_challenge", "set_risk_settings", "activate_policy", "rotate_webhook_secret"),
 }
 
 

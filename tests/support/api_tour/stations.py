@@ -44,6 +44,12 @@ BLOG_POST = {
     "excerpt": "What a signature cannot show.",
     "tags": ["log", "transparency"],
 }
+RECEIPT_TYPE = {
+    "name": "delivery",
+    "version": "1.0.0",
+    "display_name": "Delivery of a parcel",
+    "schema": {"type": "object", "required": ["parcel"], "properties": {"parcel": {"type": "string"}}},
+}
 RISK_RULES = [{"id": "high", "when": {"attr": "signal.score", "op": "gte", "value": 70}}]
 
 
@@ -426,9 +432,17 @@ def visit_billing_portal(tour: TourRecorder) -> None:
         tour.call("send_billing_change", browser, {**change, "form_token": token})
 
 
+def visit_receipts(tour: TourRecorder) -> None:
+    key = tour.account.with_key
+    tour.call("create_receipt_type", key, RECEIPT_TYPE)
+    tour.call("list_receipt_types", key, status="active", limit=1)
+    tour.call("get_receipt_type", key, name="delivery")
+    tour.call("deprecate_receipt_type", key, {"version": "1.0.0", "reason": "replaced by 2.0.0"}, name="delivery")
+
+
 STATIONS = (
     *(visit_identity, visit_organizations, visit_api_keys, visit_issuers, visit_governance, visit_attestations),
     *(visit_log, visit_policies, visit_risk, visit_webhooks, visit_lake, visit_blog, visit_protections, visit_billing),
-    visit_billing_portal,
+    *(visit_billing_portal, visit_receipts),
     *(visit_operations, visit_errors),
 )
