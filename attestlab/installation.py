@@ -74,6 +74,7 @@ from attestlab.policy.decisions import Decisions
 from attestlab.policy.large_requests import PolicyProcesses
 from attestlab.policy.profiles.service import Profiles
 from attestlab.policy.service import Policies
+from attestlab.portal.consumer_session import PageSessions
 from attestlab.portal.service import Portal
 from attestlab.protections import verification_counts
 from attestlab.protections.platform_issuer import PlatformIssuer
@@ -160,6 +161,7 @@ class Installation:
             portal_url=self.portal_url,
             on_address_verified=self.deliveries.deliver_waiting,
         )
+        self.page_sessions = PageSessions(identity=self.identity, portal_url=self.portal_url)
         self.lake = Lake(storage=storage, folder=settings.data / LAKE, clock=clock)
         self.risk = Risk(
             storage=storage, clock=clock, find_issuances=find_issuances, find_exported=self.lake.find_signals

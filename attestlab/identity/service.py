@@ -35,11 +35,15 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class AuthenticatedUser:
-    """A person whose password was just verified; `next_hash`, if set, replaces the password's stored hash."""
+    """A person whose password was just verified; `next_hash`, if set, replaces the password's stored hash.
+
+    `realm` is that of their tenant, as it is stored.
+    """
 
     user_id: UUID
     password_hash: str = field(repr=False)
     next_hash: str | None = field(default=None, repr=False)
+    realm: str | None = None
 
 
 @dataclass(frozen=True)
@@ -92,9 +96,8 @@ class Identity:
         if not passwords.matches(password, stored) or row is None or stored is None:
             raise _sign_in_error(attempt, row)
         login_throttle.clear_attempt(self.counters, attempt, now=now)
-        return AuthenticatedUser(
-            row.id, stored, passwords.hash_password(password) if passwords.is_outdated(stored) else None
-        )
+        next_hash = passwords.hash_password(password) if passwords.is_outdated(stored) else None
+        return AuthenticatedUser(row.id, stored, next_hash, row.realm)
 
     def sign_in(self, user: AuthenticatedUser, *, tx: Transaction | None = None) -> Tokens:
         """Start a session.

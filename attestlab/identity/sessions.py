@@ -62,6 +62,19 @@ class Sessions:
             raise AuthInvalid(known=caller)
         return caller
 
+    def authenticate_browser(self, refresh_token: str, *, now: datetime) -> Caller:
+        """Return the person of a refresh token that a browser keeps in a cookie; the token stays unused.
+
+        Raises:
+            AuthInvalid: the token is unknown, used or expired, or its session or account has ended.
+        """
+        secret_sha256 = rules.hash_refresh_token(refresh_token, prefix=self.key_prefix)
+        name = ("browser", secret_sha256)
+        token, caller = self.storage.cached_read(name, lambda connection: _load_browser(connection, secret_sha256))
+        if not _is_current(token, now):
+            raise AuthInvalid(known=caller)
+        return caller
+
     def begin(self, tx: Transaction, person: Person, *, at: datetime) -> Tokens:
         """Start a session for this person."""
         session_id = new_id(at)
@@ -81,15 +94,13 @@ class Sessions:
         """
         secret_sha256 = rules.hash_refresh_token(refresh_token, prefix=self.key_prefix)
         with self.storage.write(tx) as tx:
-            now, token = self.clock.now(), store.find_refresh_token(tx, secret_sha256)
+            now, token = self.clock.now(), store.find_refresh_token(tx.exec, secret_sha256)
             if token is None:
                 raise AuthInvalid
             person, caller = _load_session(tx.connection, token.session_id)
             if token.used_at is not None:
                 return self._end_reused(tx, caller, now)
-            # A token with a longer lifetime than the service issues was issued while a clock was wrong.
-            latest = now + rules.REFRESH_TOKEN_TTL + timedelta(seconds=rules.MAX_CLOCK_SKEW_S)
-            if not now < token.expires_at <= latest:
+            if not _is_current(token, now):
                 raise AuthInvalid(known=caller)
             deed = AuditContext(caller.tenant_id, caller, "refresh_token.use", now)
             audited_write.change(tx, store.refresh_tokens, token, {"used_at": now}, deed)
@@ -153,7 +164,7 @@ class Sessions:
             secret_sha256 = rules.hash_refresh_token(refresh_token, prefix=self.key_prefix)
         except AuthInvalid:
             return None
-        token = store.find_refresh_token(tx, secret_sha256)
+        token = store.find_refresh_token(tx.exec, secret_sha256)
         return None if token is None else token.session_id
 
 
@@ -181,6 +192,24 @@ def _end(tx: Transaction, ending: Sequence[SessionRecord], reason: SessionEndRea
         changes = {"ended_at": deed.at, "ended_because": reason.value}
         audited_write.change(tx, store.sessions, session, changes, deed)
     return len(ending)
+
+
+def _is_current(token: RefreshTokenRecord, now: datetime) -> bool:
+    """Whether a refresh token is valid now; one that outlives the service's own was issued while a clock was wrong."""
+    latest = now + rules.REFRESH_TOKEN_TTL + timedelta(seconds=rules.MAX_CLOCK_SKEW_S)
+    return now < token.expires_at <= latest
+
+
+def _load_browser(connection: Connection, secret_sha256: bytes) -> tuple[RefreshTokenRecord, Caller]:
+    """Load an unused refresh token, and the caller of its session.
+
+    Raises:
+        AuthInvalid: the token is unknown or used, or its session or account has ended.
+    """
+    token = store.find_refresh_token(connection.execute, secret_sha256)
+    if token is None or token.used_at is not None:
+        raise AuthInvalid
+    return token, _load_session(connection, token.session_id, token.expires_at)[1]
 
 
 def _load_session(

@@ -132,10 +132,10 @@ def list_sessions(execute: Execute, user_id: UUID) -> list[SessionRecord]:
     return fetch_all(execute(theirs.order_by(sessions.c.id)), SessionRecord)
 
 
-def find_refresh_token(tx: Transaction, secret_sha256: bytes) -> RefreshTokenRecord | None:
-    """Return the refresh token whose secret has this SHA-256, for an update."""
+def find_refresh_token(execute: Execute, secret_sha256: bytes) -> RefreshTokenRecord | None:
+    """Return the refresh token whose secret has this SHA-256."""
     matching = select(*refresh_tokens.c).where(refresh_tokens.c.secret_sha256 == secret_sha256)
-    return fetch_one(tx.exec(matching), RefreshTokenRecord)
+    return fetch_one(execute(matching), RefreshTokenRecord)
 
 
 def find_mailed_token(execute: Execute, token_sha256: bytes) -> MailedTokenRecord | None:

@@ -1,6 +1,5 @@
 """HTTP routes of the blog's pages and of its feed. They need no script."""
 
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from pydantic import ConfigDict
@@ -10,14 +9,12 @@ from attestlab.blog.rules import PostStatus
 from attestlab.blog.service import Blog
 from attestlab.blog.shapes import PublicPostsQuery
 from attestlab.core.errors import Gone, NotFound
+from attestlab.portal.page_forms import to_response
 from attestlab.web.executor import Executor
 from attestlab.web.paging import split_page
 from attestlab.web.response import HTML, RawResponse
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
-
-if TYPE_CHECKING:
-    from attestlab.portal.layout import Html
 
 routes = Routes("blog")
 _PAGE_POSTS, _FEED_POSTS = 20, 30
@@ -45,7 +42,7 @@ async def get_blog_page(query: BlogPageQuery, blog: Blog, executor: Executor) ->
     kept = {"category": query.category, "tag": query.tag, "cursor": cursor}
     older = None if cursor is None else urlencode({name: value for name, value in kept.items() if value is not None})
     page = blog_page.list_page(shown, category=query.category, tag=query.tag, next_query=older)
-    return _to_response(page)
+    return to_response(page)
 
 
 @routes.get("/blog/feed.xml", scope=PUBLIC, cache_control="no-cache", page=True, produces={"application/atom+xml": str})
@@ -84,8 +81,4 @@ def get_blog_post_page(slug: str, blog: Blog) -> RawResponse:
         raise Gone("blog post", slug)
     if row.slug != slug:
         return RawResponse(b"", HTML, {"Location": row.slug}, status=301)
-    return _to_response(blog_page.post_page(row, portal_url=blog.portal_url))
-
-
-def _to_response(html: "Html") -> RawResponse:
-    return RawResponse(html.body, HTML, html.headers, status=html.status)
+    return to_response(blog_page.post_page(row, portal_url=blog.portal_url))

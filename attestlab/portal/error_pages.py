@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from attestlab.portal import assets
 from attestlab.portal.layout import NOT_INDEXED, Html, render_page
 from attestlab.portal.messages import AnswerTone
+from attestlab.portal.page_forms import FOREIGN_FORM
 from attestlab.web.problems import ErrorEnvelope
 
 MAX_DEPTH = 20
@@ -76,6 +77,12 @@ _STYLE: Final = assets.read_asset("page.css").content.decode("utf-8")
 _UNAUTHORIZED: Final = ErrorWords(
     "note", AnswerTone.QUIET, "This address needs a key", "Programs send it in a header. Public pages need none."
 )
+_FOREIGN_FORM: Final = ErrorWords(
+    "note",
+    AnswerTone.QUIET,
+    "This form was not sent from its page",
+    "Nothing was changed. Go back, load the page again, and send the form from there.",
+)
 
 
 def error_page(envelope: ErrorEnvelope, *, path: str, path_prefix: str) -> Html:
@@ -84,7 +91,7 @@ def error_page(envelope: ErrorEnvelope, *, path: str, path_prefix: str) -> Html:
     `path` is the path of the request, from which the page's links lead back; `path_prefix` is what a proxy removed.
     """
     status = envelope.http_status
-    words = _UNAUTHORIZED if status in (401, 403) else WORDS.get(status, _OTHER)
+    words = _choose_words(envelope)
     headline, text = _with_wait(words, envelope)
     html = render_page(
         "error.html",
@@ -100,6 +107,12 @@ def error_page(envelope: ErrorEnvelope, *, path: str, path_prefix: str) -> Html:
         request_id=str(envelope.details.get("request_id", "")),
     )
     return html._replace(headers={**html.headers, **NOT_INDEXED})
+
+
+def _choose_words(envelope: ErrorEnvelope) -> ErrorWords:
+    if envelope.details.get("reason") == FOREIGN_FORM:
+        return _FOREIGN_FORM
+    return _UNAUTHORIZED if envelope.http_status in (401, 403) else WORDS.get(envelope.http_status, _OTHER)
 
 
 def _with_wait(words: ErrorWords, envelope: ErrorEnvelope) -> tuple[str, str]:

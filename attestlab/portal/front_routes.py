@@ -1,7 +1,5 @@
 """HTTP routes of the first page, its search, the API reference, and the files at fixed addresses."""
 
-from typing import TYPE_CHECKING
-
 from pydantic import ConfigDict
 
 from attestlab.core.encoding import b64url_decode
@@ -12,6 +10,7 @@ from attestlab.exports.badge_credential import VerifiedBadge
 from attestlab.exports.baking import pictures
 from attestlab.exports.service import Exports
 from attestlab.portal import assets, site_files
+from attestlab.portal.page_forms import to_response
 from attestlab.portal.rules import MAX_SEARCH_CHARS, SearchTerm, parse_search
 from attestlab.portal.search import SearchResult
 from attestlab.portal.service import Portal
@@ -21,9 +20,6 @@ from attestlab.web.request import Request
 from attestlab.web.response import HTML, RawResponse
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
-
-if TYPE_CHECKING:
-    from attestlab.portal.layout import Html
 
 routes = Routes("portal")
 _IMMUTABLE = "public, max-age=31536000, immutable"
@@ -185,11 +181,6 @@ def get_security_txt(request: Request, settings: Settings, links: Links) -> RawR
         raise NotFound("security contact", "of this service")
     text = site_files.security_txt(settings.security_contact, portal_url=links.portal_url, now=request.now)
     return RawResponse(text.encode(), _TEXT)
-
-
-def to_response(html: "Html", **headers: str) -> RawResponse:
-    """Convert a finished page to a response."""
-    return RawResponse(html.body, HTML, {**html.headers, **headers}, status=html.status)
 
 
 def _verify_picture(content_b64url: str, exports: Exports) -> VerifiedBadge:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from attestlab.core.crypto.passwords import MIN_LENGTH
 from attestlab.orgs.members import OpenInvitation
-from attestlab.portal.layout import NOT_INDEXED, Html, render_page
+from attestlab.portal.layout import Html, keep_private, render_page
 
 _ROOT = "../"
-# Browsers send `Origin: null` with a form under `no-referrer`. Under this policy they send the origin, and as Referer
-# the origin too, so that the token in the address stays in it.
-_REFERRER = {"Referrer-Policy": "strict-origin"}
 
 
 def form_page(
@@ -26,18 +23,14 @@ def form_page(
         min_length=MIN_LENGTH,
         problem=problem,
     )
-    return _keep_private(html)
+    return keep_private(html)
 
 
 def accepted_page(invitation: OpenInvitation) -> Html:
     """Render the page after the form: where to sign in."""
-    return _keep_private(render_page("invitation_accepted.html", root=_ROOT, invitation=invitation))
+    return keep_private(render_page("invitation_accepted.html", root=_ROOT, invitation=invitation))
 
 
 def unusable_page() -> Html:
     """Render the page of a link that is wrong, used, renewed or expired; it does not distinguish these."""
-    return _keep_private(render_page("invitation_unusable.html", status=404, root=_ROOT))
-
-
-def _keep_private(html: Html) -> Html:
-    return html._replace(headers={**html.headers, **NOT_INDEXED, **_REFERRER})
+    return keep_private(render_page("invitation_unusable.html", status=404, root=_ROOT))

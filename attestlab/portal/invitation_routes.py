@@ -1,25 +1,19 @@
 """HTTP routes of the page that a mailed invitation leads to. It works without a script."""
 
-from typing import TYPE_CHECKING
-
 from pydantic import ConfigDict, Field
 
 from attestlab.core.errors import NotFound, PermissionDenied, ValidationFailed
 from attestlab.core.shapes import In
 from attestlab.orgs.members import People
+from attestlab.portal.page_forms import PRIVATE_FORM, PRIVATE_PAGE, describe_error, to_response
 from attestlab.web.executor import Executor
 from attestlab.web.page_origin import is_own_origin
 from attestlab.web.request import Request
-from attestlab.web.response import HTML, RawResponse
+from attestlab.web.response import RawResponse
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
-if TYPE_CHECKING:
-    from attestlab.portal.layout import Html
-
 routes = Routes("portal")
-_HTML_BODY = {"text/html": str}
-_FORM_LIMIT_BYTES = 16 * 1024
 
 
 class InvitationQuery(In, source="CONTRACT 11.0"):
@@ -45,10 +39,7 @@ class InvitationForm(In, source="CONTRACT 11.0"):
 @routes.get(
     "/invitations/accept",
     scope=PUBLIC,
-    cache_control="no-store",
-    page=True,
-    secret=True,
-    produces=_HTML_BODY,
+    **PRIVATE_PAGE,
     raises=(NotFound,),
 )
 async def get_invitation_page(query: InvitationQuery, people: People, executor: Executor) -> RawResponse:
@@ -62,20 +53,14 @@ async def get_invitation_page(query: InvitationQuery, people: People, executor: 
     try:
         invitation = await executor.read(people.find_invitation, query.token)
     except NotFound:
-        return _to_response(invitation_page.unusable_page())
-    return _to_response(invitation_page.form_page(invitation, query.token))
+        return to_response(invitation_page.unusable_page())
+    return to_response(invitation_page.form_page(invitation, query.token))
 
 
 @routes.post(
     "/invitations/accept",
     scope=PUBLIC,
-    cache_control="no-store",
-    page=True,
-    secret=True,
-    web_form=True,
-    idempotency="none",
-    body_limit=_FORM_LIMIT_BYTES,
-    produces=_HTML_BODY,
+    **PRIVATE_FORM,
     raises=(NotFound, PermissionDenied),
 )
 async def send_invitation_form(
@@ -91,21 +76,13 @@ async def send_invitation_form(
         invitation = await executor.read(people.find_invitation, body.token)
         if not is_own_origin(request.header("Origin"), request.header("Host"), people.portal_url):
             problem = "This form was sent from another page. Send it from here."
-            return _to_response(invitation_page.form_page(invitation, body.token, problem=problem, status=403))
+            return to_response(invitation_page.form_page(invitation, body.token, problem=problem, status=403))
         prepared = await executor.hash_password(people.prepare_join, body.token, body.password)
         await executor.write(lambda tx: people.join(prepared, name=body.name, tx=tx))
     except NotFound:
-        return _to_response(invitation_page.unusable_page())
+        return to_response(invitation_page.unusable_page())
     except ValidationFailed as error:
-        page = invitation_page.form_page(invitation, body.token, name=body.name, problem=_describe(error), status=400)
-        return _to_response(page)
-    return _to_response(invitation_page.accepted_page(invitation))
-
-
-def _describe(error: ValidationFailed) -> str:
-    message = error.fields[0].message if error.fields else error.message
-    return message[:1].upper() + message[1:]
-
-
-def _to_response(html: "Html") -> RawResponse:
-    return RawResponse(html.body, HTML, html.headers, status=html.status)
+        problem = describe_error(error)
+        page = invitation_page.form_page(invitation, body.token, name=body.name, problem=problem, status=400)
+        return to_response(page)
+    return to_response(invitation_page.accepted_page(invitation))

@@ -24,6 +24,9 @@ NOTHING_ALLOWED: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 NOT_INDEXED: Final = {"X-Robots-Tag": "noindex, nofollow"}
+# Browsers send `Origin: null` with a form under `no-referrer`. Under this policy they send the origin, and as Referer
+# the origin too, so that a token in an address stays in it.
+_PRIVATE: Final = {**NOT_INDEXED, "Referrer-Policy": "strict-origin"}
 _ALWAYS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -50,6 +53,11 @@ def render_page(template: str, *, status: int = 200, root: str, inline_css: str 
     """
     text = render_text(template, root=root, inline_css=Markup(inline_css), **facts)
     return Html(status, text.encode("utf-8"), {**_ALWAYS, "Content-Security-Policy": content_policy(inline_css)})
+
+
+def keep_private(html: Html) -> Html:
+    """Return a page for one person: no search engine lists it, and its forms name their origin and no address."""
+    return html._replace(headers={**html.headers, **_PRIVATE})
 
 
 def render_text(template: str, **facts: object) -> str:

@@ -10,7 +10,10 @@ import httpx
 import pytest
 
 from attestlab.installation import Installation
+from attestlab.orgs.service import ConsumerCreated
+from support.consumer_pages import ADA, BrowserVisitor
 from support.in_process_server import make_client, serve_in_thread
+from support.orgs import PASSWORD
 
 _PAGE = re.compile(r"/a/([0-9a-f-]{36})(?:/bundle\.json)?$")
 
@@ -33,3 +36,30 @@ def passer_by(anyone: httpx.Client) -> Iterator[httpx.Client]:
     """A reader who knows only the id, from the log."""
     with make_client(str(anyone.base_url)) as client:
         yield client
+
+
+@pytest.fixture
+def url(lab: Installation) -> Iterator[str]:
+    with serve_in_thread(lab) as served:
+        yield served
+
+
+@pytest.fixture
+def ada(lab: Installation) -> ConsumerCreated:
+    return lab.orgs.add_consumer(ADA, PASSWORD, name="Ada Lovelace")
+
+
+@pytest.fixture
+def visitor(url: str) -> Iterator[BrowserVisitor]:
+    """Somebody whom no page knows."""
+    with make_client(url) as client:
+        yield BrowserVisitor(client)
+
+
+@pytest.fixture
+def consumer(url: str, ada: ConsumerCreated) -> Iterator[BrowserVisitor]:
+    """Ada, signed in."""
+    with make_client(url) as client:
+        signed_in = BrowserVisitor(client)
+        assert signed_in.sign_in().status_code == 303
+        yield signed_in

@@ -35,7 +35,10 @@ HEADERS: Final[Mapping[str, tuple[str, DocumentPart]]] = {
         "The path of the created object, or of the page found.",
         {**_TEXT, "format": "uri-reference"},
     ),
-    "Set-Cookie": ("The cookie of the browser's session, for the pages below this path alone.", _TEXT),
+    "Set-Cookie": (
+        "The cookie of a browser's session: HttpOnly, for the pages below its path (RFC 6265).",
+        _TEXT,
+    ),
     "WWW-Authenticate": ("The two schemes of authentication, `ApiKey` and `Bearer`.", _TEXT),
     "Link": ('The address of the next page with `rel="next"` (RFC 8288); missing at the end.', _TEXT),
     "X-Next-Cursor": ("The cursor of the next page; missing at the end.", _TEXT),

@@ -218,7 +218,7 @@ def _responses(route: Route, schemas: Schemas, captured: DocumentPart) -> dict[s
     if route.redirect is not None:
         responses["301" if route.permanent else "303"] = {
             "description": route.redirect,
-            "headers": refer_to_headers([*EVERY_RESPONSE, "Location", "Cache-Control"]),
+            "headers": refer_to_headers([*EVERY_RESPONSE, "Location", *route.headers]),
         }
     responses |= refer_to_errors(route)
     if route.page and (route.path_types or "404" in responses):
