@@ -161,7 +161,6 @@ class Installation:
             portal_url=self.portal_url,
             on_address_verified=self.deliveries.deliver_waiting,
         )
-        self.page_sessions = PageSessions(identity=self.identity, portal_url=self.portal_url)
         self.lake = Lake(storage=storage, folder=settings.data / LAKE, clock=clock)
         self.risk = Risk(
             storage=storage, clock=clock, find_issuances=find_issuances, find_exported=self.lake.find_signals
@@ -211,6 +210,7 @@ class Installation:
         self.policy_attributes = AttributeRegistryService(storage=storage, clock=clock)
         self.verification_profiles = Profiles(storage=storage, clock=clock)
         self.packs = Packs(storage=storage, clock=clock)
+        self.page_sessions = PageSessions(identity=self.identity, portal_url=self.portal_url)
         self.portal = Portal(storage=storage, attestations=self.attestations, log=self.log)
         self.exports = Exports(
             storage=storage,

@@ -94,7 +94,7 @@ class Sessions:
         """
         secret_sha256 = rules.hash_refresh_token(refresh_token, prefix=self.key_prefix)
         with self.storage.write(tx) as tx:
-            now, token = self.clock.now(), store.find_refresh_token(tx.exec, secret_sha256)
+            now, token = self.clock.now(), store.find_refresh_token(tx, secret_sha256)
             if token is None:
                 raise AuthInvalid
             person, caller = _load_session(tx.connection, token.session_id)
@@ -164,7 +164,7 @@ class Sessions:
             secret_sha256 = rules.hash_refresh_token(refresh_token, prefix=self.key_prefix)
         except AuthInvalid:
             return None
-        token = store.find_refresh_token(tx.exec, secret_sha256)
+        token = store.find_refresh_token(tx, secret_sha256)
         return None if token is None else token.session_id
 
 
@@ -194,24 +194,6 @@ def _end(tx: Transaction, ending: Sequence[SessionRecord], reason: SessionEndRea
     return len(ending)
 
 
-def _is_current(token: RefreshTokenRecord, now: datetime) -> bool:
-    """Whether a refresh token is valid now; one that outlives the service's own was issued while a clock was wrong."""
-    latest = now + rules.REFRESH_TOKEN_TTL + timedelta(seconds=rules.MAX_CLOCK_SKEW_S)
-    return now < token.expires_at <= latest
-
-
-def _load_browser(connection: Connection, secret_sha256: bytes) -> tuple[RefreshTokenRecord, Caller]:
-    """Load an unused refresh token, and the caller of its session.
-
-    Raises:
-        AuthInvalid: the token is unknown or used, or its session or account has ended.
-    """
-    token = store.find_refresh_token(connection.execute, secret_sha256)
-    if token is None or token.used_at is not None:
-        raise AuthInvalid
-    return token, _load_session(connection, token.session_id, token.expires_at)[1]
-
-
 def _load_session(
     connection: Connection, session_id: UUID, expires_at: datetime | None = None
 ) -> tuple[Person, Caller]:
@@ -235,3 +217,21 @@ def _load_caller(connection: Connection, claims: Claims) -> Caller:
     if (person.id, person.tenant_id) != (claims.sub, claims.tenant_id):
         raise AuthInvalid
     return caller
+
+
+def _is_current(token: RefreshTokenRecord, now: datetime) -> bool:
+    """Whether a refresh token is valid now; one that outlives the service's own was issued while a clock was wrong."""
+    latest = now + rules.REFRESH_TOKEN_TTL + timedelta(seconds=rules.MAX_CLOCK_SKEW_S)
+    return now < token.expires_at <= latest
+
+
+def _load_browser(connection: Connection, secret_sha256: bytes) -> tuple[RefreshTokenRecord, Caller]:
+    """Load an unused refresh token, and the caller of its session.
+
+    Raises:
+        AuthInvalid: the token is unknown or used, or its session or account has ended.
+    """
+    token = store.read_refresh_token(connection, secret_sha256)
+    if token is None or token.used_at is not None:
+        raise AuthInvalid
+    return token, _load_session(connection, token.session_id, token.expires_at)[1]

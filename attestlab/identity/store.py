@@ -53,6 +53,7 @@ _BY_SESSION = (
     .join(sessions, sessions.c.user_id == users.c.id)
     .where(sessions.c.id == bindparam("session_id"))
 )
+_BY_SECRET = select(*refresh_tokens.c).where(refresh_tokens.c.secret_sha256 == bindparam("secret_sha256"))
 _KEY_HOLDER = (
     select(api_keys.c.id, api_keys.c.name, tenants.c.id.label("tenant_id"), tenants.c.name.label("tenant_name"))
     .join(tenants, tenants.c.id == api_keys.c.tenant_id)
@@ -132,10 +133,10 @@ def list_sessions(execute: Execute, user_id: UUID) -> list[SessionRecord]:
     return fetch_all(execute(theirs.order_by(sessions.c.id)), SessionRecord)
 
 
-def find_refresh_token(execute: Execute, secret_sha256: bytes) -> RefreshTokenRecord | None:
-    """Return the refresh token whose secret has this SHA-256."""
+def find_refresh_token(tx: Transaction, secret_sha256: bytes) -> RefreshTokenRecord | None:
+    """Return the refresh token whose secret has this SHA-256, for an update."""
     matching = select(*refresh_tokens.c).where(refresh_tokens.c.secret_sha256 == secret_sha256)
-    return fetch_one(execute(matching), RefreshTokenRecord)
+    return fetch_one(tx.exec(matching), RefreshTokenRecord)
 
 
 def find_mailed_token(execute: Execute, token_sha256: bytes) -> MailedTokenRecord | None:
@@ -165,3 +166,8 @@ def find_newest_signing_key(tx: Transaction) -> TokenKeyRecord | None:
     """Return the current signing key, including one created in this transaction; None if there is none yet."""
     newest_first = select(*token_keys.c).order_by(token_keys.c.created_at.desc(), token_keys.c.kid)
     return fetch_one(tx.exec(newest_first.limit(1)), TokenKeyRecord)
+
+
+def read_refresh_token(connection: Connection, secret_sha256: bytes) -> RefreshTokenRecord | None:
+    """Return the refresh token whose secret has this SHA-256, for a read."""
+    return fetch_one(connection.execute(_BY_SECRET, {"secret_sha256": secret_sha256}), RefreshTokenRecord)
