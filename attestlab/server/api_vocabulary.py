@@ -115,6 +115,7 @@ PATH_PARAMETERS: Final[Mapping[str, str]] = {
     "attestations/{id}": "The attestation. Format: UUID, 36 characters. Source: CONTRACT 5.",
     "attestation-packs/{id}": "The pack. Format: UUID, 36 characters. Source: CONTRACT 5.",
     "inbox/{id}": "The item. Format: UUID, 36 characters. Source: CONTRACT 11.2.",
+    "u/{username}": "The username of a consumer. Format: 3-30 of a-z 0-9 _ -. Source: CONTRACT 11.3.",
     "schemas/{id}": "The schema. Format: a schema id of the catalogue. Source: CONTRACT 5.",
     "a/{id}": "The attestation. Format: UUID, 36 characters. Source: CONTRACT 5.",
     "assets/{name}": "The file; its name contains a hash of its content. Format: a file name. Source: CONTRACT 5.",

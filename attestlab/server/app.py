@@ -48,7 +48,17 @@ from attestlab.policy import routes as policy_routes
 from attestlab.policy.profiles import routes as profile_routes
 from attestlab.portal import billing_routes as billing_page_routes
 from attestlab.portal import blog_routes as blog_page_routes
-from attestlab.portal import consumer_signin_routes, front_routes, invitation_routes
+from attestlab.portal import (
+    consumer_inbox_routes,
+    consumer_password_routes,
+    consumer_portfolio_routes,
+    consumer_protect_routes,
+    consumer_settings_routes,
+    consumer_signin_routes,
+    consumer_signup_routes,
+    front_routes,
+    invitation_routes,
+)
 from attestlab.portal import routes as portal_routes
 from attestlab.portal.navigation import NAVIGATION
 from attestlab.protections import routes as protection_routes
@@ -102,7 +112,13 @@ CAPABILITIES: tuple[Routes, ...] = (
     billing_page_routes.routes,
     billing_portal_routes.routes,
     provider_routes.routes,
+    consumer_signup_routes.routes,
     consumer_signin_routes.routes,
+    consumer_password_routes.routes,
+    consumer_inbox_routes.routes,
+    consumer_protect_routes.routes,
+    consumer_settings_routes.routes,
+    consumer_portfolio_routes.routes,
     blog_page_routes.routes,
     blog_routes.routes,
     account_routes.routes,

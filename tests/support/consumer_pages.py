@@ -33,7 +33,7 @@ class BrowserVisitor:
         self.client.headers["Accept"] = "text/html,*/*;q=0.8"
 
     def get(self, path: str, **query: str) -> httpx.Response:
-        return self.client.get(path, params=query)
+        return self.client.get(path, params=query or None)
 
     def send(self, path: str, *, origin: str | None = "own", **form: str) -> httpx.Response:
         """Send a form from a page of ours, or of another origin."""

@@ -185,12 +185,14 @@ def test_an_error_far_below_leads_back_to_the_first_page(client: httpx.Client) -
         "/lab/attest/",
         "/lab/attest/docs",
         "/lab/attest/blog",
+        "/lab/attest/inbox",
     }
 
 
 def test_every_link_of_a_public_page_is_relative(lab: Installation, served: str, caller: Caller) -> None:
     attestation = mint_document(lab, caller)
     paths = ["/", "/find", "/find?q=1", "/docs", f"/a/{attestation}", "/a/none", "/invitations/accept?token=x", "/none"]
+    paths += ["/signin"]
     with make_client(served) as client:
         pages = [ParsedPage(client.get(path, headers=BROWSER).text) for path in paths]
 
