@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
@@ -390,7 +391,7 @@ def visit_protections(tour: TourRecorder) -> None:
     url = tour.access.url
     hedy = open_consumer(tour.access.lab, url, "hedy@consumers.example", "Hedy Lamarr")
     hedy.choose_profile("hedy")
-    with hedy.client as consumer, make_client(url) as anyone:
+    with closing(hedy.client) as consumer, make_client(url) as anyone:
         body = make_protection_body("sunset", content_type="image", category="photo", visibility="public")
         place = {"id": tour.call("create_protection", consumer, body)["id"]}
         tour.call("update_protection", consumer, {"description": "From the harbour."}, **place)
