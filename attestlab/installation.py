@@ -7,9 +7,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection
@@ -25,10 +23,10 @@ from attestlab.attestations.service import Attestations
 from attestlab.billing.payments import Payments
 from attestlab.billing.service import Billing
 from attestlab.blog.service import Blog
-from attestlab.consumer.accounts.addresses import require_unclaimed
 from attestlab.consumer.accounts.capability import ConsumerAccounts
 from attestlab.consumer.inbox import counts as inbox_counts
 from attestlab.consumer.inbox import store as inbox_store
+from attestlab.consumer.inbox.account_part import InboxPart
 from attestlab.core import atomic_files
 from attestlab.core.clock import Clock
 from attestlab.core.crypto import keyring
@@ -129,14 +127,16 @@ class Installation:
         self.mail_sender = Sender.parse(settings.mail_from)
         self.links = Links(self.portal_url, keys)
         self.deliveries = Deliveries(storage=storage, mails=self.mails, links=self.links)
-        self.orgs = Orgs(storage=storage, clock=clock, settings=settings, on_account_opened=self._open_account)
+        self.orgs = Orgs(
+            storage=storage, clock=clock, settings=settings, on_account_opened=self.deliveries.open_account
+        )
         self.api_keys = self.orgs.api_keys
         self.people = People(
             storage=storage,
             clock=clock,
             mails=self.mails,
             portal_url=self.portal_url,
-            on_account_opened=self._open_account,
+            on_account_opened=self.deliveries.open_account,
         )
         self.identity = Identity(
             storage=storage,
@@ -161,6 +161,9 @@ class Installation:
             portal_url=self.portal_url,
             on_address_verified=self.deliveries.deliver_waiting,
         )
+        inbox_part = InboxPart()
+        self.consumers.accounts.parts.append(inbox_part)
+        self.consumers.accounts.counts["unread"] = inbox_part.count_unread
         self.lake = Lake(storage=storage, folder=settings.data / LAKE, clock=clock)
         self.risk = Risk(
             storage=storage, clock=clock, find_issuances=find_issuances, find_exported=self.lake.find_signals
@@ -345,15 +348,6 @@ class Installation:
         with self.storage.read() as connection:
             operator = lake_store.get_operator_id(connection)
         return self.orgs.service_caller(operator)
-
-    def _open_account(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> int:
-        """Deliver what waited for the address of a new account, however that comes to be.
-
-        Raises:
-            Conflict: the address is a further one of a consumer's.
-        """
-        require_unclaimed(tx.exec, address)
-        return self.deliveries.deliver_waiting(tx, user_id=user_id, address=address, at=at)
 
     def sweep(self, tx: Transaction) -> None:
         """Publish due usage events and drop unverified sign-ups; a running server calls this every few seconds."""

@@ -10,6 +10,8 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from attestlab.consumer.accounts.addresses import require_unclaimed
+from attestlab.consumer.accounts.invitations import invite
 from attestlab.consumer.inbox import rules
 from attestlab.consumer.inbox import store as inbox_store
 from attestlab.consumer.inbox.counts import count_item
@@ -135,7 +137,15 @@ class Deliveries:
         if item.user_id is not None:
             message = notification_mail(link, issuer_name=issuer_name)
         else:
-            message = invitation_mail(link, issuer_name=issuer_name, recipient=address)
+            invitation = invite(
+                tx,
+                address,
+                portal_url=self.links.portal_url,
+                tenant_id=item.tenant_id,
+                actor=ACTOR,
+                at=item.created_at,
+            )
+            message = invitation_mail(link, invitation, issuer_name=issuer_name, recipient=address)
         self.mails.enqueue(
             tx,
             tenant_id=item.tenant_id,
@@ -144,6 +154,15 @@ class Deliveries:
             text=message.text,
             at=item.created_at,
         )
+
+    def open_account(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> int:
+        """Deliver all pending attestations for the address of a new account, however that comes to be.
+
+        Raises:
+            Conflict: the address is a further one of a consumer's.
+        """
+        require_unclaimed(tx.exec, address)
+        return self.deliver_waiting(tx, user_id=user_id, address=address, at=at)
 
     def deliver_waiting(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> int:
         """Deliver all pending attestations for an address that an account now has; return the number of new items.
@@ -212,12 +231,14 @@ def notification_mail(link: str, *, issuer_name: str) -> MailText:
     )
 
 
-def invitation_mail(link: str, *, issuer_name: str, recipient: str) -> MailText:
-    """Return the mail for a recipient who has no account."""
+def invitation_mail(link: str, invitation: str, *, issuer_name: str, recipient: str) -> MailText:
+    """Return the mail for a recipient who has no account; the link `invitation` opens one with their address alone."""
     return MailText(
         f"{issuer_name} has issued an attestation to you",
         f"{issuer_name} has issued an attestation to you. See it, and check it, here:\n\n"
         f"{link}\n\n"
-        f"It needs no account. Should you open one with the address {recipient}, it will wait for you there, "
-        "with all others that were issued to this address.\n",
+        f"It needs no account. In one with the address {recipient} it waits for you, with all others that were "
+        "issued to this address. Open it here, within 30 days:\n\n"
+        f"{invitation}\n\n"
+        "This second link is for you alone: do not forward it. If you expected none of this, do nothing.\n",
     )

@@ -70,7 +70,7 @@ def test_a_recipient_with_an_account_gets_it_immediately_with_a_mail(registry: R
     assert (recipient, subject) == ("ada@people.example", "Northfield University has issued an attestation to you")
     assert f"{registry.lab.portal_url}/a/{minted['id']}?k=" in text
     assert minted["share_url"] in text
-    assert "open one" not in text
+    assert "/signup?token=" not in text
 
 
 @pytest.mark.both_engines
@@ -87,6 +87,7 @@ def test_a_delivery_is_pending_until_the_recipient_opens_an_account(registry: Re
     texts = {recipient: text for recipient, _, text in registry.letters()}
     assert set(texts) == {"ada@people.example", "grace@people.example"}
     assert "with the address ada@people.example" in texts["ada@people.example"]
+    assert f"{registry.lab.portal_url}/signup?token=" in texts["ada@people.example"]
 
 
 def test_an_invited_or_removed_person_has_no_account(registry: Registry) -> None:

@@ -13,7 +13,7 @@ import httpx
 from sqlalchemy import select
 
 from attestlab.consumer.accounts import store as account_store
-from attestlab.consumer.accounts.tables import ConsumerAddressRecord, ConsumerProfileRecord
+from attestlab.consumer.accounts.tables import ConsumerAddressRecord
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.actors import COMMAND_LINE
@@ -94,15 +94,9 @@ class Registry:
         made, client = self.clients.consumer(self.address(name))
         self.lab.orgs.set_plan(made.tenant_id, Plan.ENTERPRISE, {})  # so that no limit delays the test
         if username is not None:
-            self._give_username(made.consumer_id, made.tenant_id, username)
+            chosen = client.put("/v1/consumer/me/username", json={"username": username})
+            assert chosen.status_code == 200, chosen.text
         return Recipient(made.consumer_id, made.tenant_id, made.email, username, client)
-
-    def _give_username(self, user_id: UUID, tenant_id: UUID, username: str) -> None:
-        now = self.lab.clock.now()
-        row = ConsumerProfileRecord(user_id, tenant_id, username, "", "public", now, now)
-        with self.lab.storage.write() as tx:
-            context = AuditContext(tenant_id, COMMAND_LINE, "consumer_profile.create", now)
-            audited_write.insert(tx, account_store.profiles, row, context)
 
     def verify_address(self, recipient: Recipient, address: str) -> int:
         """Give an account a further address; return how many attestations waited for it."""

@@ -19,5 +19,5 @@ def registry(lab: Installation) -> Iterator[Registry]:
 @pytest.fixture
 def ada(registry: Registry) -> Iterator[Recipient]:
     recipient = registry.consumer("ada", username=f"ada_{registry.mark}")
-    with recipient.client:
-        yield recipient
+    yield recipient
+    recipient.client.close()

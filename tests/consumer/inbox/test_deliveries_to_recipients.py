@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 
 from attestlab.orgs.rules import Plan, Scope
+from support.consumers import ConsumerPortal
 from support.in_process_server import make_client
 from support.inbox import INBOX, Recipient, Registry
 from support.orgs import create_api_key
@@ -76,6 +77,20 @@ def test_an_unknown_address_is_pending_until_an_account_has_it(registry: Registr
         "DELIVERED",
         registry.address("grace"),
     )
+
+
+def test_the_invitation_in_the_mail_opens_an_account_that_has_it(registry: Registry) -> None:
+    address = registry.address("grace")
+    minted = registry.mint(recipient_email=address)
+
+    with registry.clients.anonymous() as client:
+        portal = ConsumerPortal(registry.lab, registry.clients.url, client)
+        opened = portal.sign_up(address, invitation_token=portal.token_of(address)).json()
+
+    with make_client(registry.clients.url, token=opened["tokens"]["access_token"]) as grace:
+        (item,) = grace.get(INBOX).json()["items"]
+    assert (opened["status"], item["attestation_id"]) == ("ACTIVE", minted["id"])
+    assert registry.delivery_of(minted)["delivery_state"] == "DELIVERED"
 
 
 @pytest.mark.both_engines

@@ -9,6 +9,7 @@ import pytest
 from attestlab.consumer.accounts.store import Account, get_account
 from attestlab.consumer.inbox.account_part import InboxPart
 from support.inbox import INBOX, Recipient, Registry
+from support.orgs import PASSWORD
 
 pytestmark = pytest.mark.one_world
 
@@ -63,5 +64,15 @@ def test_unread_items_are_counted_for_the_profile(registry: Registry, ada: Recip
         registry.mint(recipient_email=ada.email)
     ada.client.patch(f"{INBOX}/{ada.list()['items'][0]['id']}", json={"read_state": "READ"})
 
-    with registry.lab.storage.read() as connection:
-        assert InboxPart().count_unread(connection.execute, account_of(registry, ada)) == 1
+    assert ada.client.get("/v1/consumer/me").json()["unread"] == 1
+    assert len(ada.client.get("/v1/consumer/export").json()["inbox"]) == 2
+
+
+def test_a_deleted_account_leaves_the_issuer_what_it_knew(registry: Registry, ada: Recipient) -> None:
+    minted = registry.mint(recipient_email=ada.email)
+    before = registry.delivery_of(minted)
+
+    deleted = ada.client.post("/v1/consumer/me/delete", json={"password": PASSWORD})
+
+    assert deleted.status_code == 204, deleted.text
+    assert registry.delivery_of(minted) == before
