@@ -27,6 +27,7 @@ from attestlab.client.collections.issuers import IssuerCollection
 from attestlab.client.collections.log import LogCollection
 from attestlab.client.collections.people import PeopleCollection
 from attestlab.client.collections.policies import PolicyCollection
+from attestlab.client.collections.receipt_types import ReceiptTypeCollection
 from attestlab.client.collections.risk import SignalCollection
 from attestlab.client.collections.webhooks import WebhookCollection
 from attestlab.client.handles.base import Handle
@@ -46,6 +47,7 @@ NOUNS: dict[str, type] = {
     "lists": ListCollection,
     "people": PeopleCollection,
     "webhooks": WebhookCollection,
+    "receipt_types": ReceiptTypeCollection,
     "audit": AuditCollection,
     "billing": BillingCollection,
 }

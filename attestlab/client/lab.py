@@ -24,6 +24,7 @@ from attestlab.client.collections.issuers import IssuerCollection
 from attestlab.client.collections.log import LogCollection
 from attestlab.client.collections.people import PeopleCollection
 from attestlab.client.collections.policies import PolicyCollection
+from attestlab.client.collections.receipt_types import ReceiptTypeCollection
 from attestlab.client.collections.risk import SignalCollection
 from attestlab.client.collections.webhooks import WebhookCollection
 from attestlab.client.door import Door
@@ -83,6 +84,7 @@ class Lab:
         self.lists = ListCollection(self._client)
         self.people = PeopleCollection(self._client)
         self.webhooks = WebhookCollection(self._client)
+        self.receipt_types = ReceiptTypeCollection(self._client)
         self.audit = AuditCollection(self._client)
         self.billing = BillingCollection(self._client)
         self.verifications = Rows.of_dataset(self._client, "verifications")

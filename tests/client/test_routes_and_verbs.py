@@ -71,6 +71,7 @@ WITHOUT_VERB = {
     "GET /v1/risk/cases/{id}": "an index: `lab.cases[id]`",
     "GET /v1/billing/invoices/{id}": "an index, as above",
     **dict.fromkeys(("GET /v1/attestations/{id}", "GET /v1/issuers/{id}", "GET /v1/users/{id}"), "an index, as above"),
+    "GET /v1/receipt-types/{name}": "an index, as above",
     **dict.fromkeys(("GET /v1/risk/signals/{id}", "GET /v1/webhooks/endpoints/{id}"), "an index, as above"),
     "POST /v1/auth/refresh": "a session renews itself (`lab.as_`)",
 }
@@ -134,6 +135,9 @@ VERBS = {
     "POST /v1/policies/{id}/shadow": "policies.shadow",
     "GET /v1/policies/{id}/versions": "PolicyHandle.versions",
     "GET /v1/policies/{id}/versions/{version}": "VersionHandle.read_document",
+    "GET /v1/receipt-types": "receipt_types.list",
+    "POST /v1/receipt-types": "receipt_types.create",
+    "POST /v1/receipt-types/{name}/deprecate": "receipt_types.deprecate",
     "POST /v1/risk/ato/evaluate": "signals.evaluate_login",
     "GET /v1/risk/cases": "cases.list",
     "POST /v1/risk/cases/{id}/resolve": "cases.resolve",

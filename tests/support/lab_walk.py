@@ -60,6 +60,7 @@ def walk_through(lab: Lab, door: str, folder: Path) -> Iterator[object]:
     yield from walk_through_policies(lab, door)
     yield from walk_through_risk(lab, door)
     yield from walk_through_webhooks(lab)
+    yield from walk_through_receipt_types(lab)
     yield lab.audit[:2]
 
 
@@ -72,6 +73,17 @@ def walk_through_log(lab: Lab) -> Iterator[object]:
     yield lab.log.lookup(lab.attestations[0])
     yield lab.log.vkey()
     assert len(list(lab.log)) == len(lab.log)
+
+
+def walk_through_receipt_types(lab: Lab) -> Iterator[object]:
+    first = lab.receipt_types.create("delivery", "1.0.0", {"required": ["parcel"]}, display_name="Delivery")
+    assert first.schema == {"required": ["parcel"]}
+    yield first
+    yield lab.receipt_types.create("delivery", "1.1.0-rc.1+b.2", {"$ref": "#/$defs/a", "$defs": {"a": {}}})
+    yield lab.receipt_types["delivery"], lab.receipt_types["delivery@1.0.0"], lab.receipt_types[0]
+    yield list(lab.receipt_types), list(lab.receipt_types.list(versions="all", limit=5))
+    yield first.deprecate(reason="a test"), lab.receipt_types.deprecate("delivery")
+    yield list(lab.receipt_types.list(status="active"))
 
 
 def walk_through_webhooks(lab: Lab) -> Iterator[object]:

@@ -104,6 +104,13 @@ class DecisionFilterArgs(TypedDict, total=False):
     allowed: bool | None
 
 
+class ReceiptTypeFilterArgs(TypedDict, total=False):
+    """Filters of receipt types; `versions` is `newest` of each name by default."""
+
+    status: Literal["active", "deprecated"] | None
+    versions: Literal["newest", "all"] | None
+
+
 def read_filters(query: type[BaseModel], filters: Mapping[str, object]) -> dict[str, object]:
     """Read filters as a person writes them, and check them as the service does; returns the parameters of its list.
 
