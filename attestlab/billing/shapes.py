@@ -109,7 +109,7 @@ class LimitsOut(Out, wire_name="plan_limits", source="CONTRACT 2"):
     """Whether limits of single endpoints apply. Format: true or false."""
 
 
-class PlanOut(Out, wire_name="plan", source="CONTRACT 11.6"):
+class PlanOut(Out, wire_name="priced_plan", source="CONTRACT 11.6"):
     """A plan with its price a month."""
 
     plan: PlanName
@@ -122,7 +122,7 @@ class PlanOut(Out, wire_name="plan", source="CONTRACT 11.6"):
     """What the plan allows. Format: an object."""
 
 
-class PlansOut(Out, wire_name="plans", source="CONTRACT 11.6"):
+class PlansOut(Out, wire_name="priced_plans", source="CONTRACT 11.6"):
     """All plans, the smallest first."""
 
     items: list[PlanOut]
@@ -313,7 +313,7 @@ class UsageOut(Out, wire_name="usage", source="CONTRACT 11.6"):
     """The use of each day until today. Format: oldest first."""
 
 
-class FeaturesOut(Out, wire_name="features", source="CONTRACT 11.6"):
+class FeaturesOut(Out, wire_name="plan_features", source="CONTRACT 11.6"):
     """Features that are on or off."""
 
     priority_support: bool
