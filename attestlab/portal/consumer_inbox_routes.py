@@ -75,7 +75,10 @@ async def get_inbox_page(
     links: Links,
     executor: Executor,
 ) -> RawResponse:
-    """Get the page of a consumer's inbox, newest first, fifty at a time; without `read_state`, what is unread."""
+    """Get the page of a consumer's inbox, newest first, fifty items at a time.
+
+    Without `read_state` it lists what is unread. Programs use `GET /v1/consumer/inbox`.
+    """
     session = await executor.read(page_sessions.find, request)
     if session is None:
         return redirect("signin?next=inbox")

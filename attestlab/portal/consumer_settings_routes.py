@@ -76,7 +76,10 @@ class _Sent(NamedTuple):
 async def get_settings_page(
     request: Request, page_sessions: PageSessions, accounts: Accounts, executor: Executor
 ) -> RawResponse:
-    """Get the page on which a consumer changes profile, addresses and password, and exports or deletes the account."""
+    """Get the page on which a consumer changes profile, addresses and password.
+
+    It also has the forms that export or delete the account. Programs use `GET /v1/consumer/me`.
+    """
     session = await executor.read(page_sessions.find, request)
     if session is None:
         return redirect(_SIGN_IN_FIRST)

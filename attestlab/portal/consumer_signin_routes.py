@@ -72,7 +72,7 @@ async def get_signin_page(
 ) -> RawResponse:
     """Get the page on which consumers sign in.
 
-    Programs use `POST /v1/auth/login`.
+    It needs no script, and continues with the page that `next` names. Programs use `POST /v1/auth/login`.
     """
     target = read_target(query.next)
     if await executor.read(page_sessions.find, request) is not None:
@@ -135,7 +135,10 @@ async def send_signin_form(
 async def send_signout_form(
     request: Request, body: SignOutForm, page_sessions: PageSessions, executor: Executor
 ) -> RawResponse:
-    """End the session of this browser; its cookie opens nothing from the next request on."""
+    """End the session of this browser; its cookie opens nothing from the next request on.
+
+    A form without the token of the session gets 403. Programs use `POST /v1/auth/logout`.
+    """
     session = await executor.read(page_sessions.find, request)
     if session is not None:
         page_sessions.require_own_form(request, session, body.form_token)
