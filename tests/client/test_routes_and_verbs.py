@@ -19,6 +19,7 @@ NOT_ASKED = "no analyst has asked for it; `httpx` calls it"
 CONSUMER = "consumers use the pages of the portal, or HTTP"
 BLOG = "editors use HTTP, or the command `attestlab blog import`"
 INBOX = "consumers read what was delivered to them on pages and by HTTP"
+FORMS_OF_STRANGERS = ("reset-password", "signin", "signup", "verify-email")
 WITHOUT_VERB = {
     **dict.fromkeys(("GET /", "GET /a/{id}", "GET /a/{id}/badge.svg", "GET /assets/{name}", "GET /docs"), PAGE),
     **dict.fromkeys(("GET /favicon.ico", "GET /find", "GET /robots.txt", "GET /.well-known/security.txt"), PAGE),
@@ -27,6 +28,9 @@ WITHOUT_VERB = {
     **dict.fromkeys(("GET /billing/portal", "GET /billing/portal/change", "POST /billing/portal/change"), PAGE),
     "POST /billing/stripe/webhook": "Stripe alone can sign what it takes",
     "POST /v1/billing/portal": "applications send their customers there; `httpx` calls it",
+    **dict.fromkeys((f"GET /{page}" for page in ("inbox", "inbox/{id}", "protect", "settings", "u/{username}")), PAGE),
+    **dict.fromkeys((f"POST /{page}" for page in ("inbox/{id}", "protect", "settings", "signout")), PAGE),
+    **dict.fromkeys((f"{method} /{page}" for method in ("GET", "POST") for page in FORMS_OF_STRANGERS), PAGE),
     **dict.fromkeys(("GET /blog", "GET /blog/{slug}", "GET /blog/media/{sha256}"), PAGE),
     **dict.fromkeys(("GET /blog/feed.xml", "GET /v1/blog/posts", "GET /v1/blog/posts/{slug}"), OPEN_FORMAT),
     **dict.fromkeys(("GET /v1/platform/blog/posts", "POST /v1/platform/blog/posts"), BLOG),

@@ -107,7 +107,15 @@ WRITES_OF_ONE = set(
     POST /billing/portal/change
     POST /billing/stripe/webhook
     POST /find
+    POST /inbox/{id}
     POST /invitations/accept
+    POST /protect
+    POST /reset-password
+    POST /settings
+    POST /signin
+    POST /signout
+    POST /signup
+    POST /verify-email
     POST /v1/api-keys
     POST /v1/api-keys/{id}/compromise
     POST /v1/api-keys/{id}/revoke

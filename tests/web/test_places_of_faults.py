@@ -160,7 +160,8 @@ WITHOUT_A_CHECK = {
     *("find_badge", "load_past_logins", "verify_open_badge"),
     *("change_subscription", "detach_addon", "preview_subscription"),
     "send_billing_change",
-    *("create_challenge", "set_risk_settings", "activate_policy", "rotate_webhook_secret"),
+    *("send_inbox_item_form", "send_protect_form", "send_reset_form", "send_settings_form", "send_signin_form"),
+    *("send_signout_form", "send_signup_form", "send_verify_form"),
     *("deprecate_receipt_type", "create_challenge", "set_risk_settings", "activate_policy", "rotate_webhook_secret"),
 }
 

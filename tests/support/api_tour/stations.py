@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import closing
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
+
+import httpx
 
 from attestlab.core.encoding import b64url_encode
 from attestlab.exports.badge_picture import BadgeFace, draw_svg
@@ -14,11 +17,13 @@ from attestlab.exports.baking.pictures import bake
 from attestlab.issuers.rules import TrustTier
 from attestlab.orgs.rules import Plan, Role, Scope
 from attestlab.portal import assets
+from attestlab.portal.consumer_session import derive_form_token
 from support.access import PASSWORD
 from support.api_tour.recording import TourRecorder
-from support.attestations import make_mint_body
+from support.attestations import make_mint_body, mint
 from support.billing_portal import find_form_token
 from support.blog import write_post
+from support.consumer_pages import read_cookie, read_link_token
 from support.identity import add_user
 from support.in_process_server import make_client
 from support.issuers import register_issuer
@@ -441,9 +446,43 @@ def visit_receipts(tour: TourRecorder) -> None:
     tour.call("deprecate_receipt_type", key, {"version": "1.0.0", "reason": "replaced by 2.0.0"}, name="delivery")
 
 
+def visit_consumer_pages(tour: TourRecorder) -> None:
+    with make_client(tour.access.url) as browser:
+        browser.headers["Origin"] = tour.access.url
+        tour.call("get_signup_page", browser)
+        person = {"email": "maria@consumers.example", "password": PASSWORD}
+        tour.call("send_signup_form", browser, {**person, "name": "Maria Mitchell", "username": "maria"})
+        token = {"token": read_link_token(tour.access.lab, person["email"], "verify-email")}
+        tour.call("get_verify_page", browser, **token)
+        tour.call("send_verify_form", browser, {**token, "password": PASSWORD})
+        tour.call("get_signin_page", browser, next="settings")
+        tour.call("send_signin_form", browser, {**person, "next": "settings"})
+        _use_consumer_pages(tour, browser, person["email"])
+        tour.call("get_reset_page", browser)
+        tour.call("send_reset_form", browser, {"email": person["email"]})
+
+
+def _use_consumer_pages(tour: TourRecorder, browser: httpx.Client, email: str) -> None:
+    """Call what needs a session, and end it."""
+    issuer = register_issuer(tour.account.with_key)
+    assert mint(tour.account.with_key, make_mint_body(issuer, recipient_email=email)).status_code == 201
+    session = {"form_token": derive_form_token(read_cookie(browser))}
+    page = tour.call("get_inbox_page", browser)
+    [item] = set(re.findall(r'href="inbox/([0-9a-f-]{36})"', page or browser.get("/inbox").text))
+    tour.call("get_inbox_item_page", browser, id=item)
+    tour.call("send_inbox_item_form", browser, {**session, "action": "ARCHIVED"}, id=item)
+    picture = {"content_hash": DIPLOMA, "title": "A comet", "content_type": "image", "category": "photo"}
+    tour.call("send_protect_form", browser, {**session, "action": "create", **picture, "visibility": "public"})
+    tour.call("get_protect_page", browser)
+    tour.call("get_portfolio_page", browser, username="maria")
+    tour.call("get_settings_page", browser)
+    tour.call("send_settings_form", browser, {**session, "action": "export"})
+    tour.call("send_signout_form", browser, session)
+
+
 STATIONS = (
     *(visit_identity, visit_organizations, visit_api_keys, visit_issuers, visit_governance, visit_attestations),
     *(visit_log, visit_policies, visit_risk, visit_webhooks, visit_lake, visit_blog, visit_protections, visit_billing),
-    *(visit_billing_portal, visit_receipts),
+    *(visit_billing_portal, visit_receipts, visit_consumer_pages),
     *(visit_operations, visit_errors),
 )
