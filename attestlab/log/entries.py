@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TypedDict, Unpack
 from uuid import UUID
 
 import orjson
@@ -34,6 +35,8 @@ class EntryType(StrEnum):
     KEY_STATUS = "key.status"
     ISSUER_STATUS = "issuer.status"
     STATUS_LIST = "status.list"
+    RECEIPT_MINTED = "receipt.minted"
+    RECEIPT_STATUS = "receipt.status"
 
 
 _ATTESTATION_STATUS = EntryType.ATTESTATION_STATUS  # looked up once: a batch builds up to a hundred thousand entries
@@ -79,13 +82,44 @@ def commitment(nonce: bytes, payload: bytes, signature: str) -> bytes:
     return hashlib.sha256(nonce + opened).digest()
 
 
-def minted_entry(
-    *, attestation_id: UUID, issuer_id: UUID, kid: str, alg: str, public_spki: bytes, at: datetime, commit: bytes
-) -> bytes:
+class MintFacts(TypedDict):
+    """What the entry of a mint has of its issuer, its key, its time and its commitment."""
+
+    issuer_id: UUID
+    kid: str
+    alg: str
+    public_spki: bytes
+    at: datetime
+    commit: bytes
+
+
+def minted_entry(*, attestation_id: UUID, **facts: Unpack[MintFacts]) -> bytes:
     """The entry of a minted attestation: issuer, key, time, and the commitment to payload and signature."""
+    return _minted_entry(EntryType.MINTED, attestation_id, **facts)
+
+
+def receipt_minted_entry(*, receipt_id: UUID, **facts: Unpack[MintFacts]) -> bytes:
+    """The entry of a minted receipt: issuer, key, time, and the commitment to payload hash and signature.
+
+    It commits to the hash, so that its commitment still opens when the payload was redacted.
+    """
+    return _minted_entry(EntryType.RECEIPT_MINTED, receipt_id, **facts)
+
+
+def _minted_entry(
+    kind: EntryType,
+    record_id: UUID,
+    *,
+    issuer_id: UUID,
+    kid: str,
+    alg: str,
+    public_spki: bytes,
+    at: datetime,
+    commit: bytes,
+) -> bytes:
     return _entry(
-        EntryType.MINTED,
-        id=attestation_id,
+        kind,
+        id=record_id,
         issuer_id=issuer_id,
         kid=kid,
         alg=alg,
@@ -121,6 +155,29 @@ def attestation_status_entry(
         at=format_time(at),
         reason=None if reason is None else sha256_name(reason),
         superseded_by=superseded_by,
+        **link.members(),
+    )
+
+
+def receipt_status_entry(
+    link: Link,
+    *,
+    receipt_id: UUID,
+    issuer_id: UUID,
+    minted_index: int,
+    status: str,
+    at: datetime,
+    reason: bytes | None = None,
+) -> bytes:
+    """The entry that ends a receipt; `minted_index` is the index of its mint, `reason` a `reason_commitment`."""
+    return _entry(
+        EntryType.RECEIPT_STATUS,
+        id=receipt_id,
+        issuer_id=issuer_id,
+        minted_index=minted_index,
+        status=status,
+        at=format_time(at),
+        reason=None if reason is None else sha256_name(reason),
         **link.members(),
     )
 
@@ -183,9 +240,23 @@ def issuer_status_entry(
     )
 
 
-def status_list_entry(link: Link, *, size: int, digest: bytes, at: datetime) -> bytes:
-    """The entry of a status list: the digest of the list of the `size` entries before it."""
-    return _entry(EntryType.STATUS_LIST, size=size, digest=sha256_name(digest), at=format_time(at), **link.members())
+def status_list_entry(
+    link: Link, *, size: int, digest: bytes, at: datetime, receipts_digest: bytes | None = None
+) -> bytes:
+    """The entry of a status list: the digests of the lists of the `size` entries before it.
+
+    Receipts have a list of their own, so that a verifier that does not know them computes the same `digest`. Entries
+    of versions without receipts lack `receipts_digest`.
+    """
+    receipts = {} if receipts_digest is None else {"receipts_digest": sha256_name(receipts_digest)}
+    return _entry(
+        EntryType.STATUS_LIST,
+        size=size,
+        digest=sha256_name(digest),
+        at=format_time(at),
+        **receipts,
+        **link.members(),
+    )
 
 
 def _entry(kind: EntryType, **members: object) -> bytes:
@@ -195,6 +266,16 @@ def _entry(kind: EntryType, **members: object) -> bytes:
 def attestation_subject(attestation_id: UUID | str) -> str:
     """The name of the chain of one attestation's status entries."""
     return f"attestation:{attestation_id}"
+
+
+def receipt_subject(receipt_id: UUID | str) -> str:
+    """The name of the chain of one receipt's status entries."""
+    return f"receipt:{receipt_id}"
+
+
+def is_receipt_subject(subject: str) -> bool:
+    """Whether a chain is that of a receipt's status entries."""
+    return subject.startswith("receipt:")
 
 
 def key_subject(issuer_id: UUID | str, kid: str) -> str:
@@ -288,13 +369,15 @@ def _subject(kind: EntryType, members: dict[str, object]) -> str | None:
     match kind:
         case EntryType.ATTESTATION_STATUS:
             return attestation_subject(str(members["id"]))
+        case EntryType.RECEIPT_STATUS:
+            return receipt_subject(str(members["id"]))
         case EntryType.KEY_STATUS:
             return key_subject(str(members["issuer_id"]), str(members["kid"]))
         case EntryType.ISSUER_STATUS:
             return issuer_subject(str(members["issuer_id"]))
         case EntryType.STATUS_LIST:
             return STATUS_LIST_SUBJECT
-        case EntryType.MINTED:
+        case EntryType.MINTED | EntryType.RECEIPT_MINTED:
             return None
 
 

@@ -65,6 +65,38 @@ class AttestationStatusMembers(StatusMembers, wire_name="log_entry:attestation.s
     """The attestation that replaced it. Format: UUID, 36 characters."""
 
 
+class ReceiptMintedMembers(MintedMembers, wire_name="log_entry:receipt.minted", source="CONTRACT 11.5"):
+    """The entry of a receipt's mint; it discloses neither payload nor signature."""
+
+    type: Literal["receipt.minted"]  # type: ignore[assignment]
+    """The type of the entry. Format: receipt.minted."""
+    id: str
+    """The receipt. Format: UUID, 36 characters."""
+    commit: str
+    """Hash of the nonce followed by canonical JSON of payload, here the payload's hash, and signature; reveals neither.
+    Format: sha256: and 64 hex digits.
+    """
+
+
+class ReceiptStatusMembers(StatusMembers, wire_name="log_entry:receipt.status", source="CONTRACT 11.5"):
+    """The entry that ends a receipt."""
+
+    type: Literal["receipt.status"]
+    """The type of the entry. Format: receipt.status."""
+    id: str
+    """The receipt. Format: UUID, 36 characters."""
+    issuer_id: str
+    """The issuer of the receipt. Format: UUID, 36 characters."""
+    minted_index: int
+    """The index of the receipt's mint. Format: from 0."""
+    status: str
+    """Its final status. Format: REVOKED."""
+    reason: str | None
+    """Hash of the log entry's nonce followed by canonical JSON of the reason; null if there is none.
+    Format: sha256: and 64 hex digits.
+    """
+
+
 class KeyStatusMembers(StatusMembers, wire_name="log_entry:key.status", source="CONTRACT 7"):
     """The entry of a key's new status; `reason` and `compromised_at` are left out where they are not known."""
 
@@ -118,10 +150,16 @@ class StatusListMembers(StatusMembers, wire_name="log_entry:status.list", source
     """The number of entries that the list covers; also the index of this entry. Format: from 1."""
     digest: str
     """RFC 6962 Merkle tree hash of the list's chunks. Format: sha256: and 64 hex digits."""
+    receipts_digest: str
+    """The same hash of the list of receipts; entries of earlier versions have none. Format: sha256: and 64 hex digits.
+    """
     seq: int
     """Its number among the lists. Format: from 0."""
     prev: str | None
     """Leaf hash of the previous list; null for the first. Format: sha256: and 64 hex digits."""
 
 
-ALL = (MintedMembers, AttestationStatusMembers, KeyStatusMembers, IssuerStatusMembers, StatusListMembers)
+ALL = (
+    *(MintedMembers, AttestationStatusMembers, KeyStatusMembers, IssuerStatusMembers, StatusListMembers),
+    *(ReceiptMintedMembers, ReceiptStatusMembers),
+)

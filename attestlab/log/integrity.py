@@ -129,8 +129,8 @@ class _Check:
             return  # `_check_leaf` reports it
         if parsed.kind == EntryType.STATUS_LIST:
             self.statuses.grow(leaf.index)
-            digest = entries.sha256_name(self.statuses.digest())
-            if (parsed.members.get("size"), parsed.members.get("digest")) != (leaf.index, digest):
+            expected = {"size": leaf.index, **self.statuses.digest_members(parsed.members)}
+            if any(parsed.members.get(name) != value for name, value in expected.items()):
                 yield Problem("status_list", f"leaf {leaf.index}", "It differs from the list of the entries before it.")
         self.statuses.apply(leaf.index, parsed)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -80,6 +81,18 @@ class History:
             ),
         )
 
+    def mint_receipt(self, number: int, *, kid: str = "k1") -> int:
+        facts: Any = {"alg": "Ed25519", "at": NOON, "commit": bytes(32), "public_spki": b"key"}
+        entry = entries.receipt_minted_entry(receipt_id=UUID(int=number), issuer_id=ISSUER, kid=kid, **facts)
+        return self.add(None, lambda _link: entry)
+
+    def end_receipt(self, number: int, minted_index: Any) -> int:
+        facts: Any = {"status": "REVOKED", "at": NOON, "minted_index": minted_index}
+        return self.add(
+            entries.receipt_subject(UUID(int=number)),
+            lambda link: entries.receipt_status_entry(link, receipt_id=UUID(int=number), issuer_id=ISSUER, **facts),
+        )
+
     def list(self, *, without: int | None = None, size: int | None = None) -> int:
         """The true list; or one that leaves out the entry at an index, or that tells of another size."""
         statuses = StatusList()
@@ -87,7 +100,8 @@ class History:
             if index != without:
                 statuses.apply(index, entries.parse_entry(entry))
         statuses.grow(len(self.leaves))
-        facts: Any = {"size": len(self.leaves) if size is None else size, "digest": statuses.digest(), "at": NOON}
+        digests = {"digest": statuses.digest(), "receipts_digest": statuses.receipts.digest()}
+        facts: Any = {"size": len(self.leaves) if size is None else size, "at": NOON, **digests}
         return self.add(entries.STATUS_LIST_SUBJECT, lambda link: entries.status_list_entry(link, **facts))
 
     def publish(self, log: PublishedLog) -> None:
@@ -96,8 +110,10 @@ class History:
 
 def test_valid_history_raises_no_alarm_after_resuming_at_any_entry(log: PublishedLog) -> None:
     history = History()
-    first, second = history.mint(1), history.mint(2)
+    first, second, receipt = history.mint(1), history.mint(2), history.mint_receipt(1)
     acts: list[Callable[[], int]] = [
+        history.list,
+        lambda: history.end_receipt(1, receipt),
         history.list,
         lambda: history.end(1, first),
         history.list,
@@ -212,7 +228,18 @@ def minted_again_after_the_end(history: History) -> None:
     history.mint(1)
 
 
+def receipt_minted_by_an_unheard_of_key(history: History) -> None:
+    history.mint_receipt(1, kid="k2")
+
+
+def receipt_minted_again_after_the_end(history: History) -> None:
+    history.end_receipt(1, history.mint_receipt(1))
+    history.mint_receipt(1)
+
+
 FALSE_MINTS = [
+    receipt_minted_by_an_unheard_of_key,
+    receipt_minted_again_after_the_end,
     minted_by_unknown_key,
     minted_with_an_unheard_of_key,
     minted_with_another_key_of_that_name,
@@ -266,6 +293,22 @@ def test_status_with_a_wrong_minted_index_breaks_the_chain(log: PublishedLog, pl
     history.end(1, place)
     history.publish(log)
     assert f"entry {place} is not its mint" in log.alarm(AlarmName.BROKEN_STATUS_CHAIN).message
+
+
+def test_status_of_a_receipt_breaks_the_chain_of_no_mint(log: PublishedLog) -> None:
+    """An attestation's mint is not that of a receipt with the same id."""
+    history = History()
+    history.end_receipt(1, history.mint(1))
+    history.publish(log)
+    assert "is not its mint" in log.alarm(AlarmName.BROKEN_STATUS_CHAIN).message
+
+
+def test_list_that_hides_the_end_of_a_receipt_raises_an_alarm(log: PublishedLog) -> None:
+    history = History()
+    hidden = history.end_receipt(1, history.mint_receipt(1))
+    history.list(without=hidden)
+    history.publish(log)
+    assert "expected receipts_digest" in log.alarm(AlarmName.FALSE_STATUS_LIST).message
 
 
 def test_status_by_another_issuer_breaks_the_chain(log: PublishedLog) -> None:
@@ -335,15 +378,20 @@ def members_of(state: Path) -> dict[str, Any]:
 
 
 def saved_by_an_earlier_version(state: Path, version: int = 1, **changes: object) -> None:
-    """As versions 1 and 2 left it, without a SHA-256; version 1 kept of a subject its chain and its status."""
+    """As versions 1 to 3 left it: the first two without a SHA-256, and the third without subjects that are receipts.
+
+    Version 1 kept of a subject its chain and its status.
+    """
     saved = members_of(state)
     if version == 1:
         del saved["judged"]
         saved["standings"] = {subject: standing[:3] for subject, standing in saved["standings"].items()}
-    state.write_text(json.dumps({**saved, "v": version, **changes}))
+    line = json.dumps({**saved, "v": version, **changes})
+    checksum = f"\n{entries.sha256_name(hashlib.sha256(line.encode()).digest())}\n" if version == 3 else ""
+    state.write_text(line + checksum)
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_state_of_an_earlier_version_is_audited_again(log: PublishedLog, version: int) -> None:
     history = long_history()
     history.end(3, 5)
@@ -358,7 +406,7 @@ def test_state_of_an_earlier_version_is_audited_again(log: PublishedLog, version
 
     assert log.taken == history.leaves, "none was handed over twice"
     assert (followed.size, followed.judged) == (605, 605)
-    assert members_of(log.state)["v"] == 3
+    assert members_of(log.state)["v"] == 4
 
 
 @pytest.mark.parametrize(
@@ -368,7 +416,8 @@ def test_state_of_an_earlier_version_is_audited_again(log: PublishedLog, version
         ({"size": 7}, "states 7 entries, and its signed checkpoint 2"),
         ({"size": 1}, "signed checkpoint is of 2 entries instead of 1"),
         ({"v": 3}, "SHA-256 is missing"),
-        ({"v": 4}, "v: Input should be 1, 2 or 3"),
+        ({"v": 4}, "SHA-256 is missing"),
+        ({"v": 5}, "v: Input should be 1, 2, 3 or 4"),
         ({"checkpoint": ""}, "cannot be used"),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value.items()))[0],

@@ -23,6 +23,7 @@ NO_STATUS = None
 # the links of the chain are checked (SPEC, States and transitions; CONTRACT sections 4 and 5).
 ALLOWED_TRANSITIONS: Mapping[str, Mapping[str | None, frozenset[str]]] = {
     "attestation.status": {NO_STATUS: frozenset({"REVOKED", "SUPERSEDED", "EXPIRED"})},
+    "receipt.status": {NO_STATUS: frozenset({"REVOKED"})},
     "key.status": {
         NO_STATUS: frozenset({"pending", "active"}),
         "pending": frozenset({"active", "revoked", "compromised"}),
@@ -106,9 +107,13 @@ class Auditor:
             raise BrokenStatusChain(f"An entry of the type {kind} cannot be read. {error.message}") from error
         match kind:
             case EntryType.MINTED:
-                self._require_authorised_mint(parsed.members)
+                self._require_authorised_mint(parsed.members, entries.attestation_subject)
+            case EntryType.RECEIPT_MINTED:
+                self._require_authorised_mint(parsed.members, entries.receipt_subject)
             case EntryType.ATTESTATION_STATUS:
-                _require_mint_of(parsed, index, entry_at)
+                _require_mint_of(parsed, index, entry_at, EntryType.MINTED)
+            case EntryType.RECEIPT_STATUS:
+                _require_mint_of(parsed, index, entry_at, EntryType.RECEIPT_MINTED)
             case EntryType.STATUS_LIST:
                 self._require_correct_list(index, parsed.members)
         if parsed.subject is not None and parsed.link is not None:
@@ -122,36 +127,36 @@ class Auditor:
         status = _next_status(parsed.kind, parsed.members, known.status, subject)
         key = _key_digest(parsed, known.key) if parsed.kind == EntryType.KEY_STATUS else None
         place = self._list.apply(index, parsed)
-        code = 0 if place is None else self._list.code_of(place)
+        code = 0 if place is None else self._list.codes_of(parsed.kind).code_of(place)
         return SubjectState(Link(link.seq + 1, leaf_hash), status, place, code, key)
 
-    def _require_authorised_mint(self, mint: Mapping[str, object]) -> None:
-        """Require an active issuer, an active key of that issuer, and an attestation without a status entry so far."""
-        issuer_id, kid, attestation_id = (str(mint.get(name)) for name in ("issuer_id", "kid", "id"))
+    def _require_authorised_mint(self, mint: Mapping[str, object], name_subject: Callable[[str], str]) -> None:
+        """Require an active issuer, an active key of that issuer, and a subject without a status entry so far."""
+        issuer_id, kid, minted_id = (str(mint.get(name)) for name in ("issuer_id", "kid", "id"))
         for subject, active in (
             (entries.issuer_subject(issuer_id), "ACTIVE"),
             (entries.key_subject(issuer_id, kid), "active"),
         ):
             status = self._known.get(subject, UNKNOWN_SUBJECT).status
             if status != active:
-                message = f"{attestation_id} was minted by {subject}, which is {status or 'not in the log'} there."
+                message = f"{minted_id} was minted by {subject}, which is {status or 'not in the log'} there."
                 raise UnauthorisedMint(message)
         if mint.get("key") != self._known[entries.key_subject(issuer_id, kid)].key:
-            raise UnauthorisedMint(f"{attestation_id} was minted with another key than the log has as {kid}.")
-        if entries.attestation_subject(attestation_id) in self._known:
-            raise UnauthorisedMint(f"{attestation_id} was minted after it had ended.")
+            raise UnauthorisedMint(f"{minted_id} was minted with another key than the log has as {kid}.")
+        if name_subject(minted_id) in self._known:
+            raise UnauthorisedMint(f"{minted_id} was minted after it had ended.")
 
     def _require_correct_list(self, size: int, members: Mapping[str, object]) -> None:
         """Require that a status list has the size and digest that follow from the entries before it."""
         self._list.grow(size)
-        digest = entries.sha256_name(self._list.digest())
         if members.get("size") != size:
             raise StatusListMismatch(
                 f"The status list is of {members.get('size')} entries, but {size} entries precede it."
             )
-        if members.get("digest") != digest:
-            detail = f"expected {digest} from the entries before it, found {members.get('digest')}"
-            raise StatusListMismatch(f"The status list hides a change or invents one: {detail}.")
+        for name, expected in self._list.digest_members(members).items():
+            if members.get(name) != expected:
+                detail = f"expected {name} {expected} from the entries before it, found {members.get(name)}"
+                raise StatusListMismatch(f"The status list hides a change or invents one: {detail}.")
 
     def as_json(self) -> dict[str, SavedSubject]:
         """Serialise for a state file, by subject: number of the next entry, leaf hash before it, then the rest."""
@@ -216,12 +221,12 @@ def _key_digest(parsed: ParsedEntry, before: str | None) -> str:
     return key
 
 
-def _require_mint_of(parsed: ParsedEntry, index: int, entry_at: EntryAt) -> None:
-    """Require that an attestation's status entry refers to its mint by the same issuer."""
+def _require_mint_of(parsed: ParsedEntry, index: int, entry_at: EntryAt, minted: EntryType) -> None:
+    """Require that the status entry of an attestation or receipt refers to its mint by the same issuer."""
     place = parsed.members.get("minted_index")
     mint = _entry_members(entry_at(place)) if type(place) is int and 0 <= place < index else {}
     wanted = {
-        "type": EntryType.MINTED.value,
+        "type": minted.value,
         "id": parsed.members.get("id"),
         "issuer_id": parsed.members.get("issuer_id"),
     }

@@ -21,7 +21,7 @@ from attestlab.log.follower.auditor import Auditor
 from attestlab.log.merkle.hashing import EMPTY_ROOT
 from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 
-VERSION = 3
+VERSION = 4
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
 _Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
@@ -36,11 +36,11 @@ _SavedSubject = tuple[
 
 
 class _SavedTree(BaseModel):
-    """The members that every version has; versions 1 and 2 had no SHA-256."""
+    """The members that every version has; versions 1 and 2 had no SHA-256, version 3 did not know receipts."""
 
     model_config = ConfigDict(strict=True)
 
-    v: Literal[1, 2, 3]
+    v: Literal[1, 2, 3, 4]
     vkey: str
     size: _Count
     root: _Sha256
@@ -51,7 +51,7 @@ class _SavedTree(BaseModel):
 class _SavedState(_SavedTree):
     model_config = ConfigDict(extra="forbid")
 
-    v: Literal[3]
+    v: Literal[3, 4]
     judged: _Count
     standings: dict[str, _SavedSubject]
 
@@ -76,8 +76,8 @@ class FollowerState:
     def load(cls, path: Path, vkey: str) -> FollowerState:
         """Read the saved state; without a file, returns the initial state.
 
-        A file of version 1 or 2 has no SHA-256. It is accepted if its signed checkpoint proves its tree, and every
-        entry is audited again; its other members are not used.
+        A file of version 1 or 2 has no SHA-256. It is accepted if its signed checkpoint proves its tree. Of a file of
+        version 1 to 3 every entry is audited again, because those versions did not audit all types.
 
         Raises:
             ValidationFailed: the file is damaged or inconsistent, or belongs to a log with another key.
@@ -108,15 +108,17 @@ class FollowerState:
             raise ValueError(f"It states {saved.judged} judged entries of {saved.size}.")
         if any(place is not None and place >= saved.judged for _, _, _, place, _, _ in saved.standings.values()):
             raise ValueError(f"It states a status at an index beyond its {saved.judged} judged entries.")
-        auditor = Auditor.from_json(saved.standings)
         root = bytes.fromhex(saved.root)
+        if saved.v < VERSION:
+            return cls(saved.vkey, saved.size, 0, root, saved.checkpoint, saved.at_s)
+        auditor = Auditor.from_json(saved.standings)
         return cls(saved.vkey, saved.size, saved.judged, root, saved.checkpoint, saved.at_s, auditor)
 
     @classmethod
     def _without_checksum(cls, line: bytes) -> FollowerState:
         saved = _SavedTree.model_validate_json(line)
         signed = _verify_saved_checkpoint(saved)
-        if saved.v == VERSION:
+        if saved.v > 2:
             raise ValueError("Its SHA-256 is missing: it is damaged.")
         if signed.size != saved.size:
             raise ValueError(

@@ -28,10 +28,14 @@ LIST_INTERVAL = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class PublishedList:
-    """The log entry of the newest status list, and its chunks that hold the requested indexes."""
+    """The log entry of the newest status list, and its chunks that hold the requested indexes.
+
+    `receipt_chunk` is the one of a receipt, if one was requested.
+    """
 
     leaf: LogLeafRecord
     chunks: tuple[Chunk, ...]
+    receipt_chunk: Chunk | None = None
 
 
 class StatusListPublisher:
@@ -62,7 +66,11 @@ class StatusListPublisher:
         for appended in pending:
             computed.apply(appended.index, entries.parse_entry(appended.entry))
         entry = entries.status_list_entry(
-            self.log.next_status_link(tx, STATUS_LIST_SUBJECT), size=computed.size, digest=computed.digest(), at=now
+            self.log.next_status_link(tx, STATUS_LIST_SUBJECT),
+            size=computed.size,
+            digest=computed.digest(),
+            receipts_digest=computed.receipts.digest(),
+            at=now,
         )
         return self.log.append(tx, entry, kind=EntryType.STATUS_LIST, subject=STATUS_LIST_SUBJECT)
 
@@ -74,16 +82,24 @@ class StatusListPublisher:
         # A list with a future time comes from a wrong clock; waiting for its time would stop all lists until then.
         return size > newest.index + 1 and abs(now - _list_time(newest)) >= LIST_INTERVAL
 
-    def newest_covering(self, connection: Connection, *indexes: int) -> PublishedList | None:
-        """The newest list with its chunks for these entries; None if the list does not cover one of them yet."""
+    def newest_covering(
+        self, connection: Connection, *indexes: int, receipt: int | None = None
+    ) -> PublishedList | None:
+        """The newest list with its chunks for these entries; None if the list does not cover one of them yet.
+
+        `receipt` is the index of a receipt, which a list of an earlier version does not cover.
+        """
         newest = store.newest_of_subject(connection, STATUS_LIST_SUBJECT)
-        if newest is None or max(indexes) >= newest.index:
+        if newest is None or max(*indexes, receipt or 0) >= newest.index:
+            return None
+        if receipt is not None and "receipts_digest" not in entries.parse_entry(newest.entry).members:
             return None
         found = self.list_of(connection, newest.index)
         with self._lock:
             self._newest_logged = max(self._newest_logged, found, key=lambda known_list: known_list.size)
         chunks = {chunk.number: chunk for chunk in map(found.chunk_of, indexes)}
-        return PublishedList(newest, tuple(chunks.values()))
+        of_receipt = None if receipt is None else found.receipts.chunk_of(receipt)
+        return PublishedList(newest, tuple(chunks.values()), of_receipt)
 
     def list_of(self, connection: Connection, size: int) -> StatusList:
         """The list of the first `size` entries, which must be committed; callers must not change it."""

@@ -8,15 +8,19 @@ bits, form chunks of 1,024 bytes for 4,096 indexes, padded with zeros. The list'
 the Merkle tree hash of its chunks (RFC 6962, 2.1), and the log has it as an entry
 `status.list` at index n. So a chunk and a short path prove the status of an entry as of n.
 
+Receipts have their codes in an array of their own, with a digest of its own in the same entry: followers and
+verifiers of earlier versions skip entries of receipts, and still compute the digest that the entry has.
+
 This module is pure: followers of the log and offline verifiers compute with it too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from attestlab.core.errors import ProofInvalid
+from attestlab.log import entries
 from attestlab.log.entries import EntryType, ParsedEntry
 from attestlab.log.merkle import hashing
 
@@ -26,7 +30,9 @@ CODES: dict[str, dict[str, int]] = {
     EntryType.ATTESTATION_STATUS: {"REVOKED": 1, "SUPERSEDED": 2, "EXPIRED": 3},
     EntryType.KEY_STATUS: {"pending": 0, "active": 0, "revoked": 1, "rotated": 2, "compromised": 3},
     EntryType.ISSUER_STATUS: {"ACTIVE": 0, "REVOKED": 1, "SUSPENDED": 2},
+    EntryType.RECEIPT_STATUS: {"REVOKED": 1},
 }
+_ENDS_OF_MINTS = frozenset({EntryType.ATTESTATION_STATUS.value, EntryType.RECEIPT_STATUS.value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,47 +49,22 @@ class Chunk:
 
 
 @dataclass(slots=True)
-class StatusList:
-    """The list of the first `size` entries; `first_indexes` are where the chains of keys and issuers begin."""
+class StatusCodes:
+    """Codes of two bits by log index, in chunks; those of receipts, or those of all other subjects."""
 
-    size: int = 0
     bits: bytearray = field(default_factory=bytearray)
-    first_indexes: dict[str, int] = field(default_factory=dict)
 
-    def copy(self) -> StatusList:
+    def copy(self) -> StatusCodes:
         """Return an independent copy."""
-        return StatusList(self.size, bytearray(self.bits), dict(self.first_indexes))
+        return StatusCodes(bytearray(self.bits))
 
     def grow(self, size: int) -> None:
-        """Extend the list to `size` entries, of which the new ones changed no status."""
-        self.size = size
+        """Extend the codes to `size` entries; the new codes are 0."""
         missing = _chunk_count(size) * CHUNK_BYTES - len(self.bits)
         self.bits += bytes(max(0, missing))
 
-    def apply(self, index: int, entry: ParsedEntry) -> int | None:
-        """Apply the entry at `index`; the caller applies entries in order and may omit those without a subject.
-
-        Returns the index whose code the entry sets, or None.
-        """
-        self.grow(max(self.size, index + 1))
-        codes = CODES.get(entry.kind)
-        if codes is None or entry.subject is None:
-            return None
-        place = entry.members.get("minted_index")
-        if entry.kind != EntryType.ATTESTATION_STATUS:
-            place = self.first_indexes.setdefault(entry.subject, index)
-        if type(place) is not int or not 0 <= place <= index:  # an entry with an impossible index changes nothing
-            return None
-        self._set(place, codes.get(str(entry.members.get("status")), 0))
-        return place
-
-    def restore(self, subject: str, place: int, code: int) -> None:
-        """Restore the final code of a subject, at index `place`, without its entries."""
-        self.grow(max(self.size, place + 1))
-        self.first_indexes[subject] = place
-        self._set(place, code)
-
-    def _set(self, index: int, code: int) -> None:
+    def set(self, index: int, code: int) -> None:
+        """Set the code at a log index."""
         byte, shift = index // 4, 2 * (index % 4)
         self.bits[byte] = self.bits[byte] & ~(3 << shift) | code << shift
 
@@ -104,6 +85,73 @@ class StatusList:
     def _hashes(self) -> list[bytes]:
         starts = range(0, len(self.bits), CHUNK_BYTES)
         return [hashing.leaf_hash(bytes(self.bits[start : start + CHUNK_BYTES])) for start in starts]
+
+
+@dataclass(slots=True)
+class StatusList:
+    """The list of the first `size` entries; `first_indexes` are where the chains of keys and issuers begin."""
+
+    size: int = 0
+    codes: StatusCodes = field(default_factory=StatusCodes)
+    receipts: StatusCodes = field(default_factory=StatusCodes)
+    first_indexes: dict[str, int] = field(default_factory=dict)
+
+    def copy(self) -> StatusList:
+        """Return an independent copy."""
+        return StatusList(self.size, self.codes.copy(), self.receipts.copy(), dict(self.first_indexes))
+
+    def grow(self, size: int) -> None:
+        """Extend the list to `size` entries, of which the new ones changed no status."""
+        self.size = size
+        self.codes.grow(size)
+        self.receipts.grow(size)
+
+    def codes_of(self, kind: str) -> StatusCodes:
+        """The codes that entries of a type set."""
+        return self.receipts if kind == EntryType.RECEIPT_STATUS else self.codes
+
+    def apply(self, index: int, entry: ParsedEntry) -> int | None:
+        """Apply the entry at `index`; the caller applies entries in order and may omit those without a subject.
+
+        Returns the index whose code the entry sets, or None.
+        """
+        self.grow(max(self.size, index + 1))
+        codes = CODES.get(entry.kind)
+        if codes is None or entry.subject is None:
+            return None
+        place = entry.members.get("minted_index")
+        if entry.kind not in _ENDS_OF_MINTS:
+            place = self.first_indexes.setdefault(entry.subject, index)
+        if type(place) is not int or not 0 <= place <= index:  # an entry with an impossible index changes nothing
+            return None
+        self.codes_of(entry.kind).set(place, codes.get(str(entry.members.get("status")), 0))
+        return place
+
+    def restore(self, subject: str, place: int, code: int) -> None:
+        """Restore the final code of a subject, at index `place`, without its entries."""
+        self.grow(max(self.size, place + 1))
+        self.first_indexes[subject] = place
+        codes = self.receipts if entries.is_receipt_subject(subject) else self.codes
+        codes.set(place, code)
+
+    def code_of(self, index: int) -> int:
+        """The code at a log index, of all subjects but receipts."""
+        return self.codes.code_of(index)
+
+    def digest(self) -> bytes:
+        """The Merkle tree hash of the chunks, without those of receipts."""
+        return self.codes.digest()
+
+    def digest_members(self, members: Mapping[str, object]) -> dict[str, str]:
+        """The digests that the entry with these members must have; one of an earlier version has none of receipts."""
+        found = {"digest": entries.sha256_name(self.digest())}
+        if "receipts_digest" in members:
+            found["receipts_digest"] = entries.sha256_name(self.receipts.digest())
+        return found
+
+    def chunk_of(self, index: int) -> Chunk:
+        """The chunk that covers an index, with its path, of all subjects but receipts."""
+        return self.codes.chunk_of(index)
 
 
 def verify_chunk(chunk: Chunk, *, size: int, digest: bytes) -> None:
