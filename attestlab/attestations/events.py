@@ -62,6 +62,7 @@ class VerificationCompleted(Event, type="verification.completed"):
     attestation_id: UUID | None = None
     count: int = 1
     minute: datetime | None = None
+    receipt_id: UUID | None = None
 
 
 @dataclass(frozen=True)
@@ -73,3 +74,4 @@ class VerificationFailed(Event, type="verification.failed"):
     attestation_id: UUID | None = None
     count: int = 1
     minute: datetime | None = None
+    receipt_id: UUID | None = None

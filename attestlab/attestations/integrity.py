@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sqlalchemy import Connection, and_, not_, select
 
@@ -44,12 +44,17 @@ def _find_inconsistency(connection: Connection, row: AttestationRecord) -> str |
         return f"the attestation {row.supersedes} that it supersedes does not name it as successor"
     if row.changed_index is None:
         return None
-    leaves = log_store.leaf_rows(connection, row.changed_index, 1)
+    return find_entry_difference(connection, row.changed_index, _expected_members(row))
+
+
+def find_entry_difference(connection: Connection, index: int, expected: Mapping[str, object]) -> str | None:
+    """Return in which members the status entry at an index differs from what the row of its record says."""
+    leaves = log_store.leaf_rows(connection, index, 1)
     try:
         members = entries.parse_entry(leaves[0].entry).members if leaves else {}
     except AttestLabError as error:
         return error.message
-    wrong = [name for name, value in _expected_members(row).items() if members.get(name) != value]
+    wrong = [name for name, value in expected.items() if members.get(name) != value]
     return f"its status entry differs in {', '.join(wrong)}" if wrong else None
 
 

@@ -9,33 +9,26 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
-from attestlab.attestations import rules
+from attestlab.attestations import rules, signing
 from attestlab.attestations.risk_context import RiskSubjects
-from attestlab.attestations.rules import Statement, Status
+from attestlab.attestations.rules import AttestedClaims, Statement, Status
 from attestlab.attestations.schemas import validation as claim_rules
 from attestlab.attestations.schemas.catalogue import ContentType
 from attestlab.attestations.shapes import MintIn
 from attestlab.attestations.tables import AttestationRecord
 from attestlab.core.clock import truncate_to_milliseconds
-from attestlab.core.crypto import jws
 from attestlab.core.crypto.canonical_json import canonical, sha256_b64url
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.core.encoding import format_time
-from attestlab.core.errors import SignatureInvalid, ValidationFailed
+from attestlab.core.errors import ValidationFailed
 from attestlab.core.ids import new_id
-from attestlab.issuers.rules import Custody
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey
 from attestlab.log import entries
 from attestlab.orgs import role_rules
 from attestlab.orgs.rules import Caller
-
-EXTERNAL_MAX_AGE = timedelta(hours=24)
-EXTERNAL_MAX_SKEW = timedelta(minutes=5)
-FAST_ALGORITHMS = {Algorithm.ED25519, Algorithm.ES256}  # sign in tens of microseconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,15 +106,15 @@ def prepare(
     Raises:
         ValidationFailed: claims, hashes, times or the external signature are invalid.
     """
-    if request.alg is not None and request.alg is not key.alg:
-        raise ValidationFailed.of("/alg", "alg_mismatch", f"The key {key.kid} signs with {key.alg.value}.")
+    signing.require_key_fits(request, key, signing.EXTERNAL_FIELDS)
     warnings = claim_rules.check_claims(request.schema, request.claims)
     document_hash, more = rules.resolve_document_hash(request.claims, request.document_hash, request.file_sha256)
     if request.recipient_email is not None:
         role_rules.normalize_address(request.recipient_email, field="/recipient_email")
     claims = canonical(request.claims)
     statement = _build_statement(request, key, claims, document_hash, now)
-    signature = _sign_or_verify(request, statement, key, issuers)
+    content = AttestedClaims(statement, claims)
+    signature = signing.sign_or_verify(request, statement, key, issuers)
     nonce = secrets.token_bytes(entries.NONCE_BYTES)
     return PreparedAttestation(
         caller=caller,
@@ -129,10 +122,12 @@ def prepare(
         request=request,
         statement=statement,
         claims=claims,
-        metadata=None if request.metadata is None else _encode_metadata(request.metadata),
+        metadata=signing.encode_metadata(request.metadata),
         signature=signature,
         nonce=nonce,
-        entry=_build_entry(statement, key, claims, signature, nonce, now),
+        entry=entries.minted_entry(
+            attestation_id=statement.id, **signing.collect_mint_facts(content, key, signature, nonce, now)
+        ),
         warnings=(*warnings, *more),
     )
 
@@ -140,7 +135,7 @@ def prepare(
 def _build_statement(
     request: MintRequest, key: SigningKey, claims: bytes, document_hash: str | None, now: datetime
 ) -> Statement:
-    created_at = _resolve_created_at(request, key, now)
+    created_at = signing.resolve_created_at(request.created_at, now)
     return Statement(
         id=request.id or new_id(created_at),
         issuer_id=request.issuer_id,
@@ -168,76 +163,6 @@ def _resolve_expiry(request: MintRequest, now: datetime) -> datetime | None:
         return None
     rules.require_future(expiry_at, now=now)
     return truncate_to_milliseconds(expiry_at)
-
-
-def _resolve_created_at(request: MintRequest, key: SigningKey, now: datetime) -> datetime:
-    """Return the creation time: now, or with an external key the signed time, which must be close to now."""
-    if key.custody is Custody.MANAGED:
-        for name in ("id", "created_at", "signature"):
-            if getattr(request, name) is not None:
-                raise ValidationFailed.of(f"/{name}", "external_only", f"{name} is only for external keys. Omit it.")
-    if request.created_at is None:
-        return now
-    if not now - EXTERNAL_MAX_AGE <= request.created_at <= now + EXTERNAL_MAX_SKEW:
-        raise ValidationFailed.of(
-            "/created_at",
-            "not_about_now",
-            "created_at must be within the last 24 hours, and at most 5 minutes in the future.",
-        )
-    return truncate_to_milliseconds(request.created_at)
-
-
-def _sign_or_verify(request: MintRequest, statement: Statement, key: SigningKey, issuers: Issuers) -> str:
-    payload = statement.canonical()
-    if key.custody is Custody.MANAGED:
-        return jws.sign_compact(key.alg, issuers.unseal_private_key(key), key.kid, payload)
-    if request.signature is None or request.id is None or request.created_at is None:
-        raise _signature_required(statement, payload)
-    try:
-        jws.verify_compact(
-            key.alg, issuers.load_public_key(key.alg, key.spki), request.signature, kid=key.kid, payload=payload
-        )
-    except SignatureInvalid as error:
-        raise ValidationFailed.of("/signature", "signature_invalid", error.message) from error
-    return request.signature
-
-
-def _signature_required(statement: Statement, payload: bytes) -> ValidationFailed:
-    """Build the error that gives the holder of an external key the exact bytes to sign."""
-    error = ValidationFailed.of(
-        "/signature",
-        "signature_required",
-        "This key is external: sign details.signing_input_b64url, then send id, created_at and the JWS as signature.",
-    )
-    signing_input = jws.signing_input(jws.protected_header(statement.alg, statement.kid), payload)
-    error.details |= {
-        "signing_input_b64url": signing_input.decode("ascii"),
-        "id": str(statement.id),
-        "created_at": format_time(statement.created_at),
-    }
-    return error
-
-
-def _encode_metadata(metadata: Mapping[str, object]) -> bytes:
-    encoded = canonical(metadata)
-    if len(encoded) > rules.METADATA_LIMIT_BYTES:
-        message = f"metadata is {len(encoded):,} bytes of JSON; the limit is {rules.METADATA_LIMIT_BYTES:,}."
-        raise ValidationFailed.of("/metadata", "too_large", message)
-    return encoded
-
-
-def _build_entry(
-    statement: Statement, key: SigningKey, claims: bytes, signature: str, nonce: bytes, now: datetime
-) -> bytes:
-    return entries.minted_entry(
-        attestation_id=statement.id,
-        issuer_id=statement.issuer_id,
-        kid=statement.kid,
-        alg=statement.alg.value,
-        public_spki=key.spki,
-        at=now,
-        commit=entries.commitment(nonce, rules.payload_bytes(statement.schema, claims), signature),
-    )
 
 
 def build_record(prepared: PreparedAttestation, *, log_index: int, decision_id: str | None) -> AttestationRecord:

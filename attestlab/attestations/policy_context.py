@@ -15,7 +15,7 @@ from attestlab.core.encoding import parse_time
 from attestlab.core.errors import ValidationFailed
 
 if TYPE_CHECKING:  # the offline verifier loads no database
-    from attestlab.attestations.store import AttestationEvidence
+    from attestlab.attestations.evidence_queries import RecordEvidence
     from attestlab.attestations.verification.status_proof import StatusHistory
     from attestlab.issuers.store import SigningKey
     from attestlab.policy.active_policies import PolicyContext
@@ -33,7 +33,7 @@ def build_mint_context(key: SigningKey, *, now: datetime) -> PolicyContext:
     }
 
 
-def build_record_context(evidence: AttestationEvidence, *, now: datetime) -> PolicyContext:
+def build_record_context(evidence: RecordEvidence, *, now: datetime) -> PolicyContext:
     """Build the context of a verification or export from the current issuer and key, not those at the mint.
 
     Attributes of a missing issuer or key are None.

@@ -15,9 +15,9 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from attestlab.attestations import policy_context
-from attestlab.attestations.minting import PreparedAttestation
+from attestlab.attestations.evidence_queries import RecordEvidence
 from attestlab.attestations.risk_context import RiskSubjects
-from attestlab.attestations.store import AttestationEvidence
+from attestlab.attestations.signing import PreparedMint
 from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.core.errors import PermissionDenied
 from attestlab.core.records.actors import Actor, AnonymousActor
@@ -55,9 +55,7 @@ class PolicyEnforcement:
     def __init__(self, decisions: Decisions) -> None:
         self.decisions = decisions
 
-    def enforce_mint(
-        self, tx: Transaction, prepared: PreparedAttestation, *, now: datetime
-    ) -> str | PermissionDenied | None:
+    def enforce_mint(self, tx: Transaction, prepared: PreparedMint, *, now: datetime) -> str | PermissionDenied | None:
         """Evaluate the issuer's policies for a mint and record their decision.
 
         Runs under the writer's lock, so that a mint cannot bypass a policy activated before it.
@@ -80,7 +78,7 @@ class PolicyEnforcement:
     def evaluate_verification(
         self,
         connection: Connection,
-        evidence: AttestationEvidence,
+        evidence: RecordEvidence,
         *,
         profile: Profile | None,
         client_address: str | None,
@@ -91,9 +89,9 @@ class PolicyEnforcement:
         Each tenant's policies see the risk that this tenant knows, in the snapshot of `connection`.
         """
         context = policy_context.build_record_context(evidence, now=now)
-        query = _build_issuer_query(Category.VERIFY, evidence.attestation.issuer_id)
+        query = _build_issuer_query(Category.VERIFY, evidence.row.issuer_id)
         look_up = _look_up_for(connection, evidence, client_address, now)
-        tenant_id = evidence.attestation.tenant_id
+        tenant_id = evidence.row.tenant_id
         issuers = self.decisions.evaluate(query, context, tenant_id=tenant_id, look_up_risk=look_up)
         if profile is None:
             return _collect_decisions((issuers, ANONYMOUS))
@@ -104,7 +102,7 @@ class PolicyEnforcement:
     def evaluate_export(
         self,
         connection: Connection,
-        evidence: AttestationEvidence,
+        evidence: RecordEvidence,
         *,
         caller: Caller | None,
         client_address: str | None,
@@ -112,9 +110,9 @@ class PolicyEnforcement:
     ) -> PolicyDecisions:
         """Evaluate the issuer's policies for a bundle export; `caller` is None for an export by link."""
         context = policy_context.build_record_context(evidence, now=now)
-        query = _build_issuer_query(Category.BUNDLE_EXPORT, evidence.attestation.issuer_id)
+        query = _build_issuer_query(Category.BUNDLE_EXPORT, evidence.row.issuer_id)
         look_up = _look_up_for(connection, evidence, client_address, now)
-        tenant_id = evidence.attestation.tenant_id
+        tenant_id = evidence.row.tenant_id
         pending = self.decisions.evaluate(query, context, tenant_id=tenant_id, look_up_risk=look_up)
         return _collect_decisions((pending, caller or ANONYMOUS))
 
@@ -131,7 +129,7 @@ def record_decisions(
     return denial
 
 
-def foresee_policies(foreseen: Foreseen, prepared: PreparedAttestation) -> None:
+def foresee_policies(foreseen: Foreseen, prepared: PreparedMint) -> None:
     """Name the policies that `enforce_mint` will read."""
     query = _build_issuer_query(Category.MINT, prepared.key.issuer_id)
     ACTIVE_VERSIONS.foresee(foreseen, query.place(prepared.caller.tenant_id))
@@ -151,9 +149,9 @@ class PolicyStep:
 
 
 def _look_up_for(
-    connection: Connection, evidence: AttestationEvidence, client_address: str | None, now: datetime
+    connection: Connection, evidence: RecordEvidence, client_address: str | None, now: datetime
 ) -> LookUpRisk:
-    row = evidence.attestation
+    row = evidence.row
     subjects = RiskSubjects(row.issuer_id, row.document_hash, client_address)
     return partial(subjects.look_up, partial(read_recent_risk, connection.execute, now=now))
 

@@ -88,19 +88,28 @@ class StatusListOut(Out, source="CONTRACT 7"):
     """The entry of the list."""
     chunks: list[ChunkOut]
     """The chunks that hold the attestation and its key."""
+    receipt_chunks: list[ChunkOut] | None = Field(default=None, exclude_if=lambda value: value is None)
+    """The chunk of the list of receipts that holds the receipt. Format: left out of an attestation's bundle.
+    Source: CONTRACT 11.5.
+    """
 
 
-class StatusProofOut(Out, source="CONTRACT 7"):
-    """Status entries of the attestation, its key and its issuer, and the newest status list."""
+class StatusChainsOut(Out, source="CONTRACT 7"):
+    """Status entries of the key and the issuer of a record, and the newest status list."""
 
-    attestation: LoggedOut | None
-    """The entry that ended the attestation; null while there is none."""
     key: ChainOut
     """The entries of the signing key."""
     issuer: IssuerChainOut
     """The entries of the issuer."""
     list: StatusListOut | None
     """The newest status list that covers all three; null if none does yet."""
+
+
+class StatusProofOut(StatusChainsOut, source="CONTRACT 7"):
+    """Status entries of the attestation, its key and its issuer, and the newest status list."""
+
+    attestation: LoggedOut | None
+    """The entry that ended the attestation; null while there is none."""
 
 
 class StatementMembers(Out, wire_name="statement", source="CONTRACT 5"):

@@ -6,6 +6,7 @@ import json
 from datetime import datetime
 
 from attestlab.attestations.bundle.reader import BUNDLE_FORMAT
+from attestlab.attestations.evidence_queries import CurrentIssuer, RecordEvidence, SignedRow
 from attestlab.attestations.lifecycle import StatusChanged
 from attestlab.attestations.proof_shapes import (
     ChainOut,
@@ -29,11 +30,12 @@ from attestlab.attestations.shapes import (
     RevokedOut,
     SupersededOut,
 )
-from attestlab.attestations.store import AttestationEvidence, CurrentIssuer
+from attestlab.attestations.store import AttestationEvidence
 from attestlab.attestations.tables import AttestationRecord
 from attestlab.attestations.verification.facts import compute_status
 from attestlab.attestations.verification.log_proofs import LoggedEntry, LogProofs
 from attestlab.attestations.verification.shapes import GovernanceOut, LogOut, VerifyDetailsOut, VerifyOut
+from attestlab.attestations.verification.steps import VerificationResult
 from attestlab.core.encoding import b64_encode, b64url_encode
 from attestlab.core.errors import IntegrityFailed
 from attestlab.core.row_rendering import RowRenderer
@@ -43,6 +45,7 @@ from attestlab.log.merkle.tlog_proof import LogProof
 from attestlab.log.note.note import split_signature_lines
 from attestlab.log.rendering import INCLUSION_SOURCES
 from attestlab.log.results import InclusionProof, SignedHead
+from attestlab.log.status.publisher import PublishedList
 from attestlab.log.status.status_list import Chunk
 
 _render_minted_row = RowRenderer(
@@ -147,85 +150,115 @@ def render_bundle(evidence: AttestationEvidence, proofs: LogProofs, head: Signed
     Raises:
         IntegrityFailed: the row of the issuer or key, or the log entry, is missing.
     """
-    row, issuer, key, entry = evidence.attestation, evidence.issuer, evidence.key, evidence.entry
-    if issuer is None or key is None or entry is None:
-        raise IntegrityFailed(f"The issuer, the key or the log entry of {row.id} is missing; run `attestlab log fsck`.")
-    proof = proofs.inclusion
-    return BundleOut(
-        format=BUNDLE_FORMAT,
-        attestation=render_attestation(row, now=now),
-        issuer=_render_bundle_issuer(issuer),
-        key=BundleKeyOut(kid=row.kid, algorithm=row.alg, public_key=b64url_encode(key.spki)),
-        inclusion_proof=_render_inclusion(proof),
-        signed_tree_head=_render_tree_head(head),
-        log_entry=LogEntryOut(entry_b64=b64_encode(entry), nonce=row.nonce.hex()),
-        status_proof=_render_status_proof(proofs),
-        tlog_proof=LogProof(index=proof.index, hashes=tuple(proof.hashes), checkpoint=head.note).text,
+    status = {"attestation": render_change(proofs), **render_status_chains(proofs)}
+    return BundleOut.model_validate(
+        {
+            "attestation": render_attestation(evidence.attestation, now=now),
+            "status_proof": StatusProofOut.model_validate(status),
+            **render_bundle_parts(evidence, proofs, head),
+        }
     )
 
 
-def _render_status_proof(proofs: LogProofs) -> StatusProofOut:
-    listed = proofs.listed
-    return StatusProofOut(
-        attestation=None if proofs.change is None else _render_entry(proofs.change),
-        key=ChainOut(first=_render_entry(proofs.key[0]), newest=_render_entry(proofs.key[1])),
-        issuer=IssuerChainOut(
+def render_bundle_parts(evidence: RecordEvidence, proofs: LogProofs, head: SignedHead) -> dict[str, object]:
+    """Render the parts that the bundles of all records have: issuer, key, inclusion proof, tree head and log entry.
+
+    Raises:
+        IntegrityFailed: the row of the issuer or key, or the log entry, is missing.
+    """
+    row, issuer, key, entry = evidence.row, evidence.issuer, evidence.key, evidence.entry
+    if issuer is None or key is None or entry is None:
+        raise IntegrityFailed(f"The issuer, the key or the log entry of {row.id} is missing; run `attestlab log fsck`.")
+    proof = proofs.inclusion
+    return {
+        "format": BUNDLE_FORMAT,
+        "issuer": _render_bundle_issuer(issuer),
+        "key": BundleKeyOut(kid=row.kid, algorithm=row.alg, public_key=b64url_encode(key.spki)),
+        "inclusion_proof": _render_inclusion(proof),
+        "signed_tree_head": _render_tree_head(head),
+        "log_entry": LogEntryOut(entry_b64=b64_encode(entry), nonce=row.nonce.hex()),
+        "tlog_proof": LogProof(index=proof.index, hashes=tuple(proof.hashes), checkpoint=head.note).text,
+    }
+
+
+def render_change(proofs: LogProofs) -> LoggedOut | None:
+    """Render the entry that ended a record; None while there is none."""
+    return None if proofs.change is None else _render_entry(proofs.change)
+
+
+def render_status_chains(proofs: LogProofs) -> dict[str, object]:
+    """Render the status entries of key and issuer, and the newest status list."""
+    return {
+        "key": ChainOut(first=_render_entry(proofs.key[0]), newest=_render_entry(proofs.key[1])),
+        "issuer": IssuerChainOut(
             first=_render_entry(proofs.issuer[0]),
             newest=_render_entry(proofs.issuer[1]),
             profile=None if proofs.profile is None else _render_entry(proofs.profile),
         ),
-        list=None
-        if listed is None
-        else StatusListOut(entry=_render_entry(listed[0]), chunks=list(map(_render_chunk, listed[1]))),
+        "list": None if proofs.listed is None else _render_list(*proofs.listed),
+    }
+
+
+def _render_list(entry: LoggedEntry, published: PublishedList) -> StatusListOut:
+    receipt = published.receipt_chunk
+    return StatusListOut(
+        entry=_render_entry(entry),
+        chunks=list(map(_render_chunk, published.chunks)),
+        receipt_chunks=None if receipt is None else [_render_chunk(receipt)],
     )
 
 
 def render_verification(verified: VerificationOutcome, *, log_id: str) -> VerifyOut:
     """Render a verification as one response that contains both documented shapes."""
     evidence, report = verified.evidence, verified.report
+    own: dict[str, object] = {"attestation_id": verified.attestation_id}
     if evidence is None:
-        return _render_not_found(verified)
-    row, issuer = evidence.attestation, evidence.issuer
-    return VerifyOut(
-        verdict=report.verdict,
-        valid=report.verdict is Verdict.VALID,
-        reasons=[reason.value for reason in report.reasons],
-        attestation_id=row.id,
-        issuer_id=str(row.issuer_id),
-        kid=row.kid,
-        alg=row.alg,
-        payload_hash=row.payload_hash,
-        document_hash=row.document_hash or "",
-        log=LogOut(log_id=log_id, leaf_index=row.log_index, proof_checked=report.proof_checked),
-        governance=None
-        if issuer is None
-        else _render_governance(
-            issuer,
-            snapshot_status=row.snapshot_status,
-            snapshot_trust_tier=row.snapshot_trust_tier,
-            snapshot_risk_rating=row.snapshot_risk_rating,
-            snapshot_jurisdiction=row.snapshot_jurisdiction,
-        ),
-        superseded_by_attestation_id=row.superseded_by,
-        latest_attestation_id=verified.latest,
-        details=VerifyDetailsOut(
+        return VerifyOut.model_validate({**own, **render_missing_members(report)})
+    own |= {
+        "superseded_by_attestation_id": evidence.attestation.superseded_by,
+        "latest_attestation_id": verified.latest,
+    }
+    return VerifyOut.model_validate({**own, **render_verified_members(evidence, report, log_id=log_id)})
+
+
+def render_verified_members(evidence: RecordEvidence, report: VerificationResult, *, log_id: str) -> dict[str, object]:
+    """Render what the verifications of all records have: verdict, reasons, statement, log and governance."""
+    row, issuer = evidence.row, evidence.issuer
+    return {
+        "verdict": report.verdict,
+        "valid": report.verdict is Verdict.VALID,
+        "reasons": [reason.value for reason in report.reasons],
+        "issuer_id": str(row.issuer_id),
+        "kid": row.kid,
+        "alg": row.alg,
+        "payload_hash": row.payload_hash,
+        "document_hash": row.document_hash or "",
+        "log": LogOut(log_id=log_id, leaf_index=row.log_index, proof_checked=report.proof_checked),
+        "governance": None if issuer is None else _render_issuer_then_and_now(issuer, row),
+        "details": VerifyDetailsOut(
             issuer_id=str(row.issuer_id), issuer_name="" if issuer is None else issuer.name, log_index=row.log_index
         ),
+    }
+
+
+def _render_issuer_then_and_now(issuer: CurrentIssuer, row: SignedRow) -> GovernanceOut:
+    return _render_governance(
+        issuer,
+        snapshot_status=row.snapshot_status,
+        snapshot_trust_tier=row.snapshot_trust_tier,
+        snapshot_risk_rating=row.snapshot_risk_rating,
+        snapshot_jurisdiction=row.snapshot_jurisdiction,
     )
 
 
-def _render_not_found(verified: VerificationOutcome) -> VerifyOut:
-    return VerifyOut(
-        verdict=verified.verdict,
-        valid=False,
-        reasons=[reason.value for reason in verified.report.reasons],
-        attestation_id=verified.attestation_id,
-        issuer_id="",
-        kid="",
-        alg="",
-        payload_hash="",
-        document_hash="",
-        log=None,
-        governance=None,
-        details=VerifyDetailsOut(issuer_id="", issuer_name="", log_index=None),
-    )
+def render_missing_members(report: VerificationResult) -> dict[str, object]:
+    """Render what the verifications of all records have if there is no such record: empty texts and nulls."""
+    return {
+        "verdict": report.verdict,
+        "valid": False,
+        "reasons": [reason.value for reason in report.reasons],
+        **dict.fromkeys(("issuer_id", "kid", "alg", "payload_hash", "document_hash"), ""),
+        "log": None,
+        "governance": None,
+        "details": VerifyDetailsOut(issuer_id="", issuer_name="", log_index=None),
+    }

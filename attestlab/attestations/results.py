@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from attestlab.attestations.evidence_queries import RecordEvidence, SignedRow
 from attestlab.attestations.lifecycle import StatusChanged
 from attestlab.attestations.metering.service import MeteredVerification
 from attestlab.attestations.policy_enforcement import PolicyDecisions
-from attestlab.attestations.rules import Reason, Verdict
+from attestlab.attestations.rules import Reason, SignedContent, Status, Verdict
 from attestlab.attestations.store import AttestationEvidence
 from attestlab.attestations.tables import AttestationRecord
 from attestlab.attestations.verification.log_proofs import LogProofs
@@ -40,6 +41,37 @@ class Minted:
 
 
 @dataclass(frozen=True)
+class RecordVerification:
+    """A found record to verify at a time: its stored parts, its content and its status, and who asked."""
+
+    stored: RecordEvidence = field(repr=False)
+    content: SignedContent = field(repr=False)
+    status: Status
+    client_address: str | None = field(repr=False)
+    at: datetime
+
+
+def build_metered(
+    row: SignedRow,
+    report: VerificationResult,
+    at: datetime,
+    *,
+    attestation_id: UUID | None = None,
+    receipt_id: UUID | None = None,
+) -> MeteredVerification:
+    """Build the verification of a record as the meter counts it: one unit of the issuer's tenant."""
+    return MeteredVerification(
+        row.tenant_id,
+        row.issuer_id,
+        attestation_id,
+        report.verdict,
+        at,
+        has_invalid_signature=Reason.SIGNATURE_INVALID in report.reasons,
+        receipt_id=receipt_id,
+    )
+
+
+@dataclass(frozen=True)
 class VerificationOutcome:
     """Result of a verification, and the evidence that it used (None if there is no such attestation)."""
 
@@ -59,15 +91,7 @@ class VerificationOutcome:
     def metered_verification(self) -> MeteredVerification:
         """The verification as the meter counts it; requires that the attestation exists."""
         assert self.evidence is not None
-        attestation = self.evidence.attestation
-        return MeteredVerification(
-            attestation.tenant_id,
-            attestation.issuer_id,
-            attestation.id,
-            self.verdict,
-            self.at,
-            has_invalid_signature=Reason.SIGNATURE_INVALID in self.report.reasons,
-        )
+        return build_metered(self.evidence.row, self.report, self.at, attestation_id=self.attestation_id)
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ import json
 from functools import partial
 from uuid import UUID
 
-from attestlab.attestations import batch, foreseen_mints, rendering
+from attestlab.attestations import batch, mint_steps, rendering, store
 from attestlab.attestations.decision_recording import record_decisions
-from attestlab.attestations.minting import FAST_ALGORITHMS, MintRequest, PreparedAttestation, build_request
+from attestlab.attestations.mint_limit import MINT_LIMIT
+from attestlab.attestations.minting import MintRequest, PreparedAttestation, build_request
 from attestlab.attestations.results import Minted
 from attestlab.attestations.service import Attestations
 from attestlab.attestations.shapes import (
@@ -23,6 +24,7 @@ from attestlab.attestations.shapes import (
     SupersededOut,
     SupersedeIn,
 )
+from attestlab.attestations.signing import FAST_ALGORITHMS
 from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.core.errors import (
     MAX_REPORTED_ERRORS,
@@ -30,8 +32,8 @@ from attestlab.core.errors import (
     NotFound,
     PermissionDenied,
 )
+from attestlab.delivery.service import foresee_delivery
 from attestlab.delivery.share_links import Links
-from attestlab.orgs import usage
 from attestlab.orgs.rules import Caller, Realm, Scope
 from attestlab.web import problems
 from attestlab.web.executor import Executor
@@ -39,11 +41,10 @@ from attestlab.web.paging import Page, decode_number, split_page
 from attestlab.web.rate_limit.limiter import Limiter, owner_of
 from attestlab.web.request import Request
 from attestlab.web.response import CommittedError
-from attestlab.web.routing.routes import Limit, Routes
+from attestlab.web.routing.routes import Routes
 
 routes = Routes("attestations")
 _LIST = "attestations"
-_MINT_LIMIT = Limit("mint", 100, 60, daily=usage.ATTESTATIONS)  # counts single mints and items of batches
 
 
 def _complete(request: Request, body: MintIn, **more: object) -> MintRequest:
@@ -88,7 +89,7 @@ async def _prepare_batch(
     executor: Executor,
 ) -> list[PreparedAttestation | AttestLabError]:
     """Prepare in a thread all items that the rate limit has room for; an invalid item fails alone."""
-    room, refused = await executor.read(limiter.take_available, request, _MINT_LIMIT, len(body.items))
+    room, refused = await executor.read(limiter.take_available, request, MINT_LIMIT, len(body.items))
     prepared = await executor.run_in_thread(
         lambda: batch.prepare_items(attestations, body.items[:room], caller=caller, client_address=request.peer)
     )
@@ -114,14 +115,16 @@ def _render_item(
 
 def _foresee_mint(request: Request, foreseen: Foreseen, prepared: PreparedAttestation) -> None:
     """Name what the mint will read in its transaction."""
-    foreseen_mints.foresee_mint(foreseen, prepared, at=request.now)
+    mint_steps.foresee(foreseen, prepared, at=request.now, taken_ids=store.TAKEN_IDS)
+    if prepared.request.recipient_email is not None:
+        foresee_delivery(foreseen, prepared.request.recipient_email, issuer_id=prepared.key.issuer_id)
 
 
 def _foresee_batch(request: Request, foreseen: Foreseen, prepared: list[PreparedAttestation | AttestLabError]) -> None:
     """Name what the items of a batch will read in their transaction."""
     for item in prepared:
         if not isinstance(item, AttestLabError):
-            foreseen_mints.foresee_mint(foreseen, item, at=request.now)
+            _foresee_mint(request, foreseen, item)
 
 
 def _respond_minted(request: Request, result: Minted, links: Links) -> MintOut:
@@ -139,7 +142,7 @@ def _respond_minted(request: Request, result: Minted, links: Links) -> MintOut:
     prepare=_prepare_mint,
     respond=_respond_minted,
     foresee=_foresee_mint,
-    limit=_MINT_LIMIT,
+    limit=MINT_LIMIT,
     share_links=True,
     headers=("Location",),
     raises=(NotFound,),
@@ -183,7 +186,7 @@ def _respond_superseded(request: Request, result: Minted, links: Links) -> Super
     prepare=_prepare_successor,
     respond=_respond_superseded,
     foresee=_foresee_mint,
-    limit=_MINT_LIMIT,
+    limit=MINT_LIMIT,
     share_links=True,
     headers=("Location",),
 )

@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import ClassVar, Protocol
 from uuid import UUID
 
 from attestlab.core.crypto.canonical_json import canonical_trusted, sha256_b64url
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.encoding import b64url_encode, format_time
-from attestlab.core.errors import Conflict, ValidationFailed
+from attestlab.core.errors import Conflict, SignatureInvalid, ValidationFailed
 from attestlab.core.placeholders import is_placeholder
 
 STATEMENT_VERSION = 1
@@ -60,6 +61,7 @@ class Reason(StrEnum):
     ATTESTATION_NOT_FOUND = "attestation_not_found"
     PAYLOAD_HASH_OK = "payload_hash_ok"
     PAYLOAD_HASH_MISMATCH = "payload_hash_mismatch"
+    PAYLOAD_REDACTED = "payload_redacted"
     DOCUMENT_HASH_OK = "document_hash_ok"
     DOCUMENT_HASH_MISMATCH = "document_hash_mismatch"
     DOCUMENT_HASH_NOT_STORED = "document_hash_not_stored"
@@ -78,12 +80,125 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class RecordKind:
+    """A kind of signed records.
+
+    Its noun is its member in a bundle, `unsigned` names what its signature does not cover, and `final` are its ends.
+    """
+
+    noun: str
+    unsigned: str
+    minted_entry: str
+    status_entry: str
+    final: frozenset[Status]
+
+
+ATTESTATION = RecordKind(
+    noun="attestation",
+    unsigned="the attestation's metadata, which is not signed",
+    minted_entry="attestation.minted",
+    status_entry="attestation.status",
+    final=frozenset(Status) - {Status.VALID},
+)
+RECEIPT = RecordKind(
+    noun="receipt",
+    unsigned="the receipt's tenant, metadata and retention, which are not signed",
+    minted_entry="receipt.minted",
+    status_entry="receipt.status",
+    final=frozenset({Status.REVOKED}),
+)
+
+
+class SignedStatement(Protocol):
+    """The statement that an issuer's key signs, of any kind of record."""
+
+    kind: ClassVar[RecordKind]
+
+    @property
+    def id(self) -> UUID:
+        """The record's id."""
+        ...
+
+    @property
+    def issuer_id(self) -> UUID:
+        """The issuer that attests."""
+        ...
+
+    @property
+    def kid(self) -> str:
+        """The key that signs."""
+        ...
+
+    @property
+    def alg(self) -> Algorithm:
+        """The algorithm of that key."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What is attested, in a word: the schema or the type."""
+        ...
+
+    @property
+    def payload_hash(self) -> str:
+        """The hash of the payload, base64url."""
+        ...
+
+    @property
+    def document_hash(self) -> str | None:
+        """The hash of the document, hex; None without one."""
+        ...
+
+    @property
+    def expiry_at(self) -> datetime | None:
+        """When the record expires; None if it does not."""
+        ...
+
+    @property
+    def created_at(self) -> datetime:
+        """When the record was minted."""
+        ...
+
+    def canonical(self) -> bytes:
+        """Return the RFC 8785 bytes that the issuer's key signs."""
+        ...
+
+
+class SignedContent(Protocol):
+    """A statement with what its hashes are of."""
+
+    @property
+    def statement(self) -> SignedStatement:
+        """The statement."""
+        ...
+
+    @property
+    def is_redacted(self) -> bool:
+        """Whether the content was deleted, so that only its hashes remain."""
+        ...
+
+    def require_hashes(self) -> None:
+        """Require that the hashes of the statement are those of the content.
+
+        Raises:
+            SignatureInvalid: one differs.
+        """
+        ...
+
+    def committed(self) -> bytes:
+        """Return the canonical JSON to which the log entry commits, with the signature, as `payload`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
     """The statement that an issuer's key signs: issuer, key, schema, hashes, expiry and creation time.
 
     The hashes of payload and claims are base64url SHA-256; `document_hash` is 64 lowercase
     hex digits, or None without a document.
     """
+
+    kind: ClassVar[RecordKind] = ATTESTATION
 
     id: UUID
     issuer_id: UUID
@@ -96,6 +211,11 @@ class Statement:
     claims_hash: str = field(repr=False)
     expiry_at: datetime | None = field(repr=False)
     created_at: datetime = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """The schema of the claims."""
+        return self.schema
 
     def canonical(self) -> bytes:
         """Return the RFC 8785 bytes that the issuer's key signs."""
@@ -115,6 +235,32 @@ class Statement:
                 "created_at": format_time(self.created_at),
             }
         )
+
+
+@dataclass(frozen=True, slots=True)
+class AttestedClaims:
+    """The statement of an attestation with its claims, which are canonical JSON."""
+
+    statement: Statement
+    claims: bytes = field(repr=False)
+
+    @property
+    def is_redacted(self) -> bool:
+        """Claims are never deleted."""
+        return False
+
+    def require_hashes(self) -> None:
+        """Require that the claims are those of the signed hash.
+
+        Raises:
+            SignatureInvalid: they are not.
+        """
+        if sha256_b64url(self.claims) != self.statement.claims_hash:
+            raise SignatureInvalid("The claims do not match the signed claims hash.")
+
+    def committed(self) -> bytes:
+        """Return the payload `{schema, claims}`, to which the log entry commits."""
+        return payload_bytes(self.statement.schema, self.claims)
 
 
 def compute_current_status(stored: Status, expiry_at: datetime | None, *, now: datetime) -> Status:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from attestlab.attestations import lifecycle, minting, policy_enforcement, rules, store
+from attestlab.attestations import lifecycle, mint_steps, minting, policy_enforcement, rules, store
 from attestlab.attestations.events import AttestationCreated
 from attestlab.attestations.holdings import Holdings
 from attestlab.attestations.lifecycle import TIMEKEEPER, StatusChange, StatusChanged
@@ -17,37 +17,33 @@ from attestlab.attestations.metering import service as metering
 from attestlab.attestations.metering.daily_meter import Meter, verifications_per_day
 from attestlab.attestations.minting import MintRequest, PreparedAttestation
 from attestlab.attestations.policy_enforcement import PolicyDecisions, PolicyEnforcement, PolicyStep, Profile
-from attestlab.attestations.results import NOT_FOUND, Export, Minted, VerificationOutcome
+from attestlab.attestations.results import NOT_FOUND, Export, Minted, RecordVerification, VerificationOutcome
 from attestlab.attestations.rules import Status
 from attestlab.attestations.shapes import AttestationsQuery
 from attestlab.attestations.store import AttestationEvidence
 from attestlab.attestations.tables import AttestationRecord
 from attestlab.attestations.verification.evidence import build_evidence
-from attestlab.attestations.verification.facts import compute_status
+from attestlab.attestations.verification.facts import build_content, compute_status
 from attestlab.attestations.verification.log_proofs import LogProofs, collect_proofs
-from attestlab.attestations.verification.steps import VerifierInput, verify
+from attestlab.attestations.verification.steps import VerificationResult, VerifierInput, verify
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
-from attestlab.core.db.transaction import Buffer, Transaction
-from attestlab.core.errors import Conflict, NotFound, PermissionDenied
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import NotFound, PermissionDenied
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.core.lookups import Lookups
 from attestlab.core.records import audit, outbox, row_digest
 from attestlab.core.records.audit import AuditEntry
 from attestlab.delivery.service import Deliveries, NewDelivery
-from attestlab.issuers.rules import Custody, require_may_mint
+from attestlab.issuers.rules import require_may_mint
 from attestlab.issuers.service import Issuers
 from attestlab.issuers.store import SigningKey
-from attestlab.log.entries import EntryType
 from attestlab.log.results import SignedHead
 from attestlab.log.service import Log
 from attestlab.log.status.publisher import StatusListPublisher
-from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 from attestlab.policy import store as policy_store
 from attestlab.policy.decisions import Decisions
-
-_CHOSEN_IDS = Buffer[UUID]("chosen attestation ids")
 
 
 class Attestations:
@@ -143,17 +139,14 @@ class Attestations:
             RateLimited: the tenant has used its plan's daily quota.
         """
         with self.storage.write(tx) as tx:
-            self._require_unchanged(tx, prepared)
+            mint_steps.require_unchanged(tx, prepared.key, issuers=self.issuers)
             at = self.clock.now()  # not `created_at`, which the holder of an external key chooses
             old_id = prepared.request.supersedes
             old = None if old_id is None else self._get_valid(tx, old_id, caller=prepared.caller, at=at)
             decision = self.enforcement.enforce_mint(tx, prepared, now=at)
             if isinstance(decision, PermissionDenied):
                 return decision
-            if prepared.key.custody is Custody.EXTERNAL:
-                self._require_free_id(tx, prepared.statement.id)
-            quotas.count_attestation(tx, prepared.caller, at=at)
-            logged = self.log.append(tx, prepared.entry, kind=EntryType.MINTED)
+            logged = mint_steps.append(tx, prepared, log=self.log, taken_ids=store.TAKEN_IDS, at=at)
             row = minting.build_record(prepared, log_index=logged.index, decision_id=decision)
             tx.add(store.attestations, row)
             self._publish_and_audit(tx, prepared.caller, row, at)
@@ -202,21 +195,6 @@ class Attestations:
     ) -> StatusChanged:
         (ended,) = lifecycle.apply_status_change(tx, self.log, [row], change, actor_of=lambda _tenant_id: caller)
         return ended
-
-    def _require_unchanged(self, tx: Transaction, prepared: PreparedAttestation) -> None:
-        key = prepared.key
-        now = self.issuers.get_signing_key_for_update(tx, tenant_id=key.tenant_id, issuer_id=key.issuer_id, kid=key.kid)
-        if now != key:
-            require_may_mint(now.issuer_status, now.status)
-            raise Conflict("The issuer or key changed while the attestation was being minted. Send the request again.")
-
-    def _require_free_id(self, tx: Transaction, attestation_id: UUID) -> None:
-        """Reject an id that is taken; only holders of external keys choose ids, generated ones are unique."""
-        chosen_ids = tx.buffer(_CHOSEN_IDS)  # a buffer, so that a job that is rolled back frees its id
-        if attestation_id in chosen_ids or store.TAKEN_IDS.get(tx, attestation_id):
-            message = f"An attestation with the id {attestation_id} already exists. Sign and send another id."
-            raise Conflict(message, details={"id": str(attestation_id)})
-        chosen_ids.append(attestation_id)
 
     def _publish_and_audit(self, tx: Transaction, caller: Caller, row: AttestationRecord, at: datetime) -> None:
         created = AttestationCreated(
@@ -305,15 +283,25 @@ class Attestations:
         evidence = store.get_with_evidence(connection, attestation_id)
         if evidence is None:
             return VerificationOutcome(attestation_id, None, NOT_FOUND, now)
+        row = evidence.attestation
+        look = RecordVerification(evidence, build_content(row), Status(row.status), client_address, now)
+        report, decisions = self.verify_record(connection, look, presented, profile=profile)
+        follow = follow and row.superseded_by is not None
+        latest = store.find_latest_successor(connection, attestation_id) if follow else None
+        return VerificationOutcome(attestation_id, evidence, report, now, latest, decisions)
+
+    def verify_record(
+        self, connection: Connection, record: RecordVerification, presented: VerifierInput, *, profile: Profile | None
+    ) -> tuple[VerificationResult, PolicyDecisions]:
+        """Verify an attestation or receipt that was found; the caller must meter it and record the decisions."""
+        stored, now = record.stored, record.at
         evaluate = self.enforcement.evaluate_verification
         step = PolicyStep(
-            partial(evaluate, connection, evidence, profile=profile, client_address=client_address, now=now)
+            partial(evaluate, connection, stored, profile=profile, client_address=record.client_address, now=now)
         )
-        facts = build_evidence(connection, evidence, issuers=self.issuers, log=self.log)
-        report = verify(facts, presented, now=now, policies_allow=step)
-        follow = follow and evidence.attestation.superseded_by is not None
-        latest = store.find_latest_successor(connection, attestation_id) if follow else None
-        return VerificationOutcome(attestation_id, evidence, report, now, latest, step.policy_decisions)
+        evidence = build_evidence(connection, stored, record.content, record.status, issuers=self.issuers, log=self.log)
+        report = verify(evidence, presented, now=now, policies_allow=step)
+        return report, step.policy_decisions
 
     def verify_metered(
         self,
@@ -392,4 +380,4 @@ class Attestations:
         evidence = store.get_with_evidence(connection, attestation_id)
         if evidence is None:
             raise NotFound("attestation", attestation_id)
-        return evidence, *collect_proofs(connection, self.log, self.status_lists, evidence)
+        return evidence, *collect_proofs(connection, self.log, self.status_lists, evidence, rules.ATTESTATION)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import ARRAY, ColumnElement, Connection, Uuid, and_, any_, bindparam, func, literal_column, or_, select
 
+from attestlab.attestations.evidence_queries import CurrentIssuer, CurrentKey, EvidenceQuery, is_key_of, keys, leaves
 from attestlab.attestations.rules import Status
 from attestlab.attestations.shapes import AttestationsQuery
 from attestlab.attestations.tables import Attestation, AttestationPack, AttestationPackRecord, AttestationRecord
@@ -17,65 +18,24 @@ from attestlab.core.db.tables import Execute, fetch_all, fetch_one, iterate, tab
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
 from attestlab.core.filters import build_conditions
-from attestlab.issuers.tables import Issuer, IssuerKey
-from attestlab.log.tables import LogLeaf
-from attestlab.orgs.tables import Tenant
 
 attestations = table_of(Attestation)
 packs = table_of(AttestationPack)
-_issuers = table_of(Issuer)
-_keys = table_of(IssuerKey)
-_leaves = table_of(LogLeaf)
-_tenants = table_of(Tenant)
 
 _COLUMNS = tuple(attestations.c)
-_ISSUER_COLUMNS = (
-    _issuers.c.id,
-    _issuers.c.name,
-    _issuers.c.domain,
-    _issuers.c.status,
-    _issuers.c.trust_tier,
-    _issuers.c.risk_rating,
-    _issuers.c.jurisdiction,
-    _issuers.c.display_name,
-    _issuers.c.primary_color,
-    _issuers.c.accent_color,
-    _issuers.c.logo_url,
-    _issuers.c.revoked_index,
-)
-_PLAN_COLUMNS = (_tenants.c.plan, _tenants.c.adjusted, _tenants.c.addons)
-_KEY_COLUMNS = (_keys.c.spki, _keys.c.status, _keys.c.created_at, _keys.c.changed_index, _keys.c.compromised_at)
-# Where the columns of each table are in a row of `_WITH_EVIDENCE`.
-_ATTESTATION_PART = slice(0, len(_COLUMNS))
-_ISSUER_PART = slice(_ATTESTATION_PART.stop, _ATTESTATION_PART.stop + len(_ISSUER_COLUMNS))
-_KEY_PART = slice(_ISSUER_PART.stop, _ISSUER_PART.stop + len(_KEY_COLUMNS))
 PAGE = 500
-_key_of_attestation = and_(
-    _keys.c.tenant_id == attestations.c.tenant_id,
-    _keys.c.kid == attestations.c.kid,
-    _keys.c.issuer_id == attestations.c.issuer_id,
-)
-_WITH_EVIDENCE = (
-    select(*_COLUMNS, *_ISSUER_COLUMNS, *_KEY_COLUMNS, _leaves.c.entry, *_PLAN_COLUMNS)
-    .select_from(
-        attestations.outerjoin(_issuers, _issuers.c.id == attestations.c.issuer_id)
-        .outerjoin(_keys, _key_of_attestation)
-        .outerjoin(_leaves, _leaves.c.index == attestations.c.log_index)
-        .outerjoin(_tenants, _tenants.c.id == attestations.c.tenant_id)
-    )
-    .where(attestations.c.id == bindparam("id"))
-)
+_EVIDENCE = EvidenceQuery(attestations, AttestationRecord)
 _SIGNED = (
     select(
         *(attestations.c[name] for name in ("id", "issuer_id", "kid", "alg", "schema_id", "content_type")),
         *(attestations.c[name] for name in ("payload_hash", "document_hash", "claims_hash", "expiry_at", "created_at")),
         *(attestations.c[name] for name in ("claims", "signature", "nonce")),
-        _keys.c.spki,
-        _leaves.c.entry,
+        keys.c.spki,
+        leaves.c.entry,
     )
     .select_from(
-        attestations.outerjoin(_keys, _key_of_attestation).outerjoin(
-            _leaves, _leaves.c.index == attestations.c.log_index
+        attestations.outerjoin(keys, is_key_of(attestations)).outerjoin(
+            leaves, leaves.c.index == attestations.c.log_index
         )
     )
     .order_by(attestations.c.id)
@@ -94,33 +54,6 @@ _TAKEN = select(attestations.c.id).where(attestations.c.id == bindparam("id"))
 _ALL_TAKEN = select(attestations.c.id).where(attestations.c.id == any_(bindparam("ids", type_=ARRAY(Uuid()))))
 
 
-class CurrentIssuer(NamedTuple):
-    """The issuer of an attestation as it is now, in contrast to the snapshot at the mint."""
-
-    id: UUID
-    name: str
-    domain: str
-    status: str
-    trust_tier: str
-    risk_rating: str
-    jurisdiction: str | None
-    display_name: str | None
-    primary_color: str | None
-    accent_color: str | None
-    logo_url: str | None
-    revoked_index: int | None
-
-
-class CurrentKey(NamedTuple):
-    """The public key of an attestation, and its status now."""
-
-    spki: bytes
-    status: str
-    created_at: datetime
-    changed_index: int | None
-    compromised_at: datetime | None
-
-
 class AttestationEvidence(NamedTuple):
     """An attestation with its issuer, key, log entry, and the plan of its tenant; None is a missing row."""
 
@@ -131,6 +64,11 @@ class AttestationEvidence(NamedTuple):
     plan: str | None
     adjusted: str | None
     addons: str | None
+
+    @property
+    def row(self) -> AttestationRecord:
+        """The row of the attestation."""
+        return self.attestation
 
 
 class SignedAttestation(NamedTuple):
@@ -221,16 +159,8 @@ def is_superseded_by(connection: Connection, old_id: UUID, new_id: UUID) -> bool
 
 def get_with_evidence(connection: Connection, attestation_id: UUID) -> AttestationEvidence | None:
     """Get an attestation of any tenant with its issuer, key and log entry; None if there is none."""
-    row = connection.execute(_WITH_EVIDENCE, {"id": attestation_id}).first()
-    if row is None:
-        return None
-    issuer, key = row[_ISSUER_PART], row[_KEY_PART]
-    return AttestationEvidence(
-        AttestationRecord._make(row[_ATTESTATION_PART]),
-        None if issuer[0] is None else CurrentIssuer._make(issuer),
-        None if key[0] is None else CurrentKey._make(key),
-        *row[_KEY_PART.stop :],
-    )
+    found = _EVIDENCE.find(connection, attestation_id)
+    return None if found is None else AttestationEvidence._make(found)
 
 
 def iterate_signed(connection: Connection, first: UUID | None, end: UUID | None) -> Iterator[SignedAttestation]:

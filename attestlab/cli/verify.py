@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from attestlab.attestations.verification.logged_issuer import LoggedIssuer
     from attestlab.cli.verify_badge import BadgeReport
 
-NO_DOCUMENT = "attestlab: The attestation has no document hash, so the file could not be checked."
+NO_DOCUMENT = "attestlab: The {noun} has no document hash, so the file could not be checked."
 TOO_OLD = "attestlab: The bundle does not show the status as of the first"
 VALID, OTHER_VERDICT, UNUSABLE = 0, 1, 2
 MARKS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open", State.NOT_CHECKED: "-"}
@@ -175,7 +175,7 @@ def _exit_status(report: OfflineReport, as_of: int) -> int:
     if report.verdict is not Verdict.VALID:
         return OTHER_VERDICT
     if Reason.DOCUMENT_HASH_NOT_STORED in report.report.reasons:
-        print_stderr(NO_DOCUMENT)
+        print_stderr(NO_DOCUMENT.format(noun=report.kind.noun))
         return COULD_NOT_CHECK
     if (report.as_of or 0) < as_of:
         print_stderr(f"{TOO_OLD} {as_of} entries; get a newer bundle.")
@@ -231,7 +231,7 @@ def _as_json(bundle: Bundle, report: OfflineReport) -> dict[str, object]:
     return {
         "verdict": report.verdict.value,
         "valid": report.verdict is Verdict.VALID,
-        "attestation_id": str(bundle.statement.id),
+        f"{bundle.statement.kind.noun}_id": str(bundle.statement.id),
         "reasons": [reason.value for reason in report.report.reasons],
         "checks": [
             {
@@ -252,7 +252,7 @@ def _as_json(bundle: Bundle, report: OfflineReport) -> dict[str, object]:
 
 def _as_text(bundle: Bundle, report: OfflineReport) -> str:
     color = GOOD if report.verdict is Verdict.VALID else BAD
-    lines = [f"{paint(report.verdict.value, color)}  attestation {bundle.statement.id}"]
+    lines = [f"{paint(report.verdict.value, color)}  {bundle.statement.kind.noun} {bundle.statement.id}"]
     for finding in report.report.results:
         notes = [", ".join(reason.value for reason in finding.reasons), finding.detail]
         mark = paint(f"{MARKS[finding.state]:<6}", COLORS[finding.state])

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from attestlab.attestations.store import CurrentIssuer
+from attestlab.attestations.evidence_queries import CurrentIssuer
 from attestlab.attestations.tables import AttestationRecord
 from attestlab.exports import rules
 from attestlab.exports.badges import Achievement

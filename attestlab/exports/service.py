@@ -13,9 +13,9 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
+from attestlab.attestations.evidence_queries import CurrentIssuer
 from attestlab.attestations.schemas.catalogue import CATALOGUE
 from attestlab.attestations.service import Attestations
-from attestlab.attestations.store import CurrentIssuer
 from attestlab.attestations.tables import AttestationRecord
 from attestlab.core.clock import Clock
 from attestlab.core.crypto import jws, signing

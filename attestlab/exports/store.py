@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, bindparam, func, literal_column, select
 
-from attestlab.attestations.minting import EXTERNAL_MAX_AGE
+from attestlab.attestations.signing import EXTERNAL_MAX_AGE
 from attestlab.attestations.store import attestations
 from attestlab.attestations.verification.facts import read_logged_at
 from attestlab.core.db.tables import fetch_all, iterate, table_of

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Protocol, TypeVar
 from uuid import UUID
 
 from sqlalchemy import Connection, Table, func, select
@@ -21,15 +22,14 @@ from attestlab.attestations import integrity as attestation_integrity
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.bundle.verifier import verify_entry_subject
 from attestlab.attestations.metering import integrity as metering_integrity
-from attestlab.attestations.store import SignedAttestation
-from attestlab.attestations.verification.facts import build_statement
+from attestlab.attestations.rules import ATTESTATION, SignedContent
+from attestlab.attestations.verification.facts import build_content
 from attestlab.billing import store as billing_store
 from attestlab.blog import store as blog_store
 from attestlab.consumer.accounts import store as account_store
 from attestlab.consumer.inbox import counts as inbox_counts
 from attestlab.consumer.inbox import store as inbox_store
 from attestlab.core.crypto import jws, sealing, signing
-from attestlab.core.crypto.canonical_json import sha256_b64url
 from attestlab.core.crypto.rsa_moduli import require_unfactorable
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.tables import iterate, table_of
@@ -50,7 +50,6 @@ from attestlab.issuers import store as issuer_store
 from attestlab.issuers.keys import format_key_name
 from attestlab.issuers.tables import IssuerKeyRecord
 from attestlab.log import entries
-from attestlab.log.entries import EntryType
 from attestlab.log.integrity import check_cosignatures, check_log
 from attestlab.log.tables import IMMUTABILITY_DDL, LogHead, LogLeaf
 from attestlab.log.timekeeping import confirmed_time
@@ -72,6 +71,20 @@ _log_heads = table_of(LogHead)
 _leaves = table_of(LogLeaf)
 PAGE = 500
 ATTESTATIONS = "attestations"
+
+
+class _SignedColumns(Protocol):
+    """The columns that a signature and a log entry are checked with."""
+
+    @property
+    def id(self) -> UUID: ...
+    @property
+    def nonce(self) -> bytes: ...
+    @property
+    def signature(self) -> str: ...
+
+
+Row = TypeVar("Row", bound=_SignedColumns)
 _OTHER_CHAINS = (
     *(outbox.CHAIN, idempotency_store.CHAIN, idempotency_store.BEGINNING, cosignatures.CHAIN),
     *risk_integrity.CHAINS,
@@ -147,40 +160,40 @@ def _check_postgresql_triggers(connection: Connection) -> Iterator[Problem]:
 def _check_attestations(connection: Connection, part: FsckPart) -> Iterator[Problem]:
     """Check the signature of each attestation, and that its log entry is about it."""
     for row in attestation_store.iterate_signed(connection, part.first, part.end):
-        if row.spki is None or row.entry is None:
-            yield Problem("attestation", str(row.id), "its key or its log entry is missing")
-            continue
-        try:
-            _check_attestation(row, row.spki, row.entry)
-        except AttestLabError as error:
-            yield Problem("attestation", str(row.id), error.message)
-        except (ValueError, KeyError) as error:
-            yield Problem("attestation", str(row.id), f"a column cannot be read: {error}")
+        yield from _check_record("attestation", row, build_content, row.spki, row.entry)
 
 
 def _check_counts(connection: Connection) -> Iterator[Problem]:
-    """Check that there are as many attestations as MINTED entries."""
-    minted = select(func.count()).select_from(_leaves).where(_leaves.c.kind == EntryType.MINTED.value)
-    logged = connection.scalar(minted)
-    counted = connection.scalar(select(func.count()).select_from(attestation_store.attestations))
-    if logged != counted:
-        yield Problem("attestation", "count", f"{logged} minted entries, {counted} attestations")
+    """Check that there are as many attestations and receipts as entries of their mints."""
+    for kind, table in ((ATTESTATION, attestation_store.attestations),):
+        minted = select(func.count()).select_from(_leaves).where(_leaves.c.kind == kind.minted_entry)
+        logged, counted = connection.scalar(minted), connection.scalar(select(func.count()).select_from(table))
+        if logged != counted:
+            yield Problem(kind.noun, "count", f"{logged} minted entries, {counted} {kind.noun}s")
 
 
-def _check_attestation(row: SignedAttestation, spki: bytes, entry: bytes) -> None:
-    statement = build_statement(row)
-    if sha256_b64url(row.claims) != row.claims_hash:
-        raise SignatureInvalid("its claims differ from the signed claims")
-    public = signing.load_public(Algorithm(row.alg), spki)
-    jws.verify_compact(statement.alg, public, row.signature, kid=row.kid, payload=statement.canonical())
-    verify_entry_subject(
-        entries.parse_entry(entry).members,
-        row.nonce,
-        statement=statement,
-        claims=row.claims,
-        signature=row.signature,
-        public_key=spki,
-    )
+def _check_record(
+    noun: str, row: Row, build_content: Callable[[Row], SignedContent], spki: bytes | None, entry: bytes | None
+) -> Iterator[Problem]:
+    """Check the signature of an attestation or receipt, and that its log entry is about it."""
+    if spki is None or entry is None:
+        yield Problem(noun, str(row.id), "its key or its log entry is missing")
+        return
+    try:
+        _check_signed(row, build_content(row), spki, entry)
+    except AttestLabError as error:
+        yield Problem(noun, str(row.id), error.message)
+    except (ValueError, KeyError) as error:
+        yield Problem(noun, str(row.id), f"a column cannot be read: {error}")
+
+
+def _check_signed(row: _SignedColumns, content: SignedContent, spki: bytes, entry: bytes) -> None:
+    statement = content.statement
+    content.require_hashes()
+    public = signing.load_public(statement.alg, spki)
+    jws.verify_compact(statement.alg, public, row.signature, kid=statement.kid, payload=statement.canonical())
+    members = entries.parse_entry(entry).members
+    verify_entry_subject(members, row.nonce, content=content, signature=row.signature, public_key=spki)
 
 
 def _check_status_changes(connection: Connection) -> Iterator[Problem]:

@@ -9,8 +9,8 @@ from typing import Final
 
 from markupsafe import Markup
 
+from attestlab.attestations.evidence_queries import CurrentIssuer
 from attestlab.attestations.rules import Verdict
-from attestlab.attestations.store import CurrentIssuer
 from attestlab.issuers.rules import KNOWN_BY
 from attestlab.portal import assets, messages
 from attestlab.portal.layout import Html, render_text

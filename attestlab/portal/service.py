@@ -12,9 +12,9 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
+from attestlab.attestations.evidence_queries import CurrentIssuer
 from attestlab.attestations.results import Export, VerificationOutcome
 from attestlab.attestations.service import Attestations
-from attestlab.attestations.store import CurrentIssuer
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import NotFound
 from attestlab.issuers.rules import is_uploaded_logo_url

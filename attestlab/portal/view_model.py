@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
+from attestlab.attestations.evidence_queries import CurrentIssuer
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.schemas.catalogue import CATALOGUE
 from attestlab.attestations.schemas.claim_types import CLAIM_TYPES, ClaimType
-from attestlab.attestations.store import CurrentIssuer
 from attestlab.attestations.tables import AttestationRecord
 from attestlab.attestations.verification.steps import StepResult, VerificationResult
 from attestlab.core.encoding import b64url_decode

@@ -3,7 +3,8 @@
 from functools import partial
 from uuid import UUID
 
-from attestlab.attestations import foreseen_mints
+from attestlab.attestations import mint_steps
+from attestlab.attestations import store as attestation_store
 from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied
 from attestlab.delivery.share_links import Links
@@ -54,7 +55,7 @@ async def _prepare_protection(
 def _foresee_protection(request: Request, foreseen: Foreseen, prepared: PreparedProtection) -> None:
     """Name what the mint will read in its transaction."""
     if prepared.attestation is not None:
-        foreseen_mints.foresee_mint(foreseen, prepared.attestation, at=request.now)
+        mint_steps.foresee(foreseen, prepared.attestation, at=request.now, taken_ids=attestation_store.TAKEN_IDS)
 
 
 def _respond_created(request: Request, result: AttestedProtection, links: Links) -> ProtectionOut:

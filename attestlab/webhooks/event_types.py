@@ -39,7 +39,8 @@ SPECIFIED: Final = (
 _EXAMPLE_ID = "019ad2c4-6b80-7def-9abc-ba9876543210"
 _EXAMPLE_TIME = "2026-11-24T09:30:00.000Z"
 _EXAMPLES_OF_TYPES: dict[str, dict[str, str]] = {"verification.failed": {"verdict": "ALTERED"}}
-_ONLY_IN_SUMS = frozenset({"minute"})  # a member that excludes another one, so the example leaves it out
+_VERIFICATIONS = frozenset({"verification.completed", "verification.failed"})
+_EXCLUSIVE = frozenset({"minute", "receipt_id"})  # members of these that exclude another one, so examples omit them
 
 _SCHEMAS: dict[type, DocumentPart] = {
     str: {"type": "string"},
@@ -131,7 +132,8 @@ def _build_field_schema(field: EventField, kind: type) -> DocumentPart:
 def _build_data_example(event: EventClass) -> DocumentPart:
     own = _EXAMPLES_OF_TYPES.get(event.type, {})
     explained = FIELDS | event.declared_fields()
-    return {name: own.get(name, explained[name].example) for name in _list_kinds(event) if name not in _ONLY_IN_SUMS}
+    omitted = _EXCLUSIVE if event.type in _VERIFICATIONS else frozenset()
+    return {name: own.get(name, explained[name].example) for name in _list_kinds(event) if name not in omitted}
 
 
 def _list_kinds(event: EventClass) -> Mapping[str, tuple[type, bool]]:

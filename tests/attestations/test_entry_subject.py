@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from attestlab.attestations.bundle.verifier import verify_entry_subject
-from attestlab.attestations.rules import Statement, payload_bytes
+from attestlab.attestations.rules import AttestedClaims, Statement, payload_bytes
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import ProofInvalid
 from attestlab.log import entries
@@ -32,9 +32,10 @@ def entry() -> dict[str, Any]:
     return entries.parse_entry(raw).members
 
 
-def spoken_of(statement: Statement = STATEMENT, **changes: Any) -> None:
+def spoken_of(statement: Statement = STATEMENT, changed_entry: dict[str, Any] | None = None, **changes: Any) -> None:
     shown = {**SPOKEN_OF, **changes}
-    verify_entry_subject(entry(), shown.pop("nonce"), statement=statement, **shown)
+    content = AttestedClaims(statement, shown.pop("claims"))
+    verify_entry_subject(changed_entry or entry(), shown.pop("nonce"), content=content, **shown)
 
 
 def test_entry_matches_the_minted_attestation() -> None:
@@ -44,7 +45,7 @@ def test_entry_matches_the_minted_attestation() -> None:
     for name, value in entry().items():
         changed = {**entry(), name: f"{value}x"}
         with nullcontext() if name in ("at", "v") else pytest.raises(ProofInvalid):
-            verify_entry_subject(changed, statement=STATEMENT, **SPOKEN_OF)
+            spoken_of(changed_entry=changed)
 
 
 @pytest.mark.parametrize(

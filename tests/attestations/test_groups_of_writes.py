@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, Table, select
 
-from attestlab.attestations.foreseen_mints import foresee_mint
+from attestlab.attestations import mint_steps, store
 from attestlab.attestations.minting import MintRequest, PreparedAttestation
 from attestlab.attestations.results import Minted
 from attestlab.attestations.routes import routes
@@ -83,7 +83,7 @@ class Tenancy:
         return self.prepare(**chosen, id=UUID(str(unsigned.value.details["id"])), signature=f"{message}.{signature}")
 
     def issue(self, prepared: PreparedAttestation) -> Write:
-        foresee = partial(foresee_mint, prepared=prepared, at=self.lab.clock.now())
+        foresee = partial(mint_steps.foresee, prepared=prepared, at=self.lab.clock.now(), taken_ids=store.TAKEN_IDS)
         return Write(lambda tx: self.lab.attestations.issue_or_raise(prepared, tx=tx), foresee)
 
     def set_status(self, status: IssuerStatus) -> Write:

@@ -323,5 +323,5 @@ def test_every_reason_has_a_scenario() -> None:
     rows = ENDS + TAMPERED
     reached = {Reason(reason) for row in rows for reason in row[2]}
 
-    assert set(Reason) - reached == set()
+    assert set(Reason) - reached == {Reason.PAYLOAD_REDACTED}, "that of receipts alone, see tests/receipts"
     assert {row[1] for row in rows} == set(Verdict)

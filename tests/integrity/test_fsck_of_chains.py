@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, delete, select, text, update
 
-from attestlab.attestations import minting
+from attestlab.attestations import signing
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rules import Statement
 from attestlab.audit import store as audit_store
@@ -102,12 +102,12 @@ def test_a_signature_that_was_wrong_when_it_was_logged_is_found(
     lab: Installation, caller: Caller, request_to_mint: MintRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The log commits to a signature and does not verify it: rows and entry agree, and only the key reveals it."""
-    sign = minting._sign_or_verify
+    sign = signing.sign_or_verify
 
     def sign_another_statement(request: MintRequest, statement: Statement, key: Any, issuers: Any) -> str:
         return sign(request, replace(statement, payload_hash="A" * 43), key, issuers)
 
-    monkeypatch.setattr(minting, "_sign_or_verify", sign_another_statement)
+    monkeypatch.setattr(signing, "sign_or_verify", sign_another_statement)
     lab.attestations.mint(request_to_mint, caller=caller)
 
     assert "attestation" in {kind for kind, _ in problems(lab)}

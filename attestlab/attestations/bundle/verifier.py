@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from attestlab.attestations.bundle.bundle import Bundle, LogEvidence
 from attestlab.attestations.bundle.reader import NEWER_VERIFIER, Reader, find_different
 from attestlab.attestations.bundle.report import OfflineReport
-from attestlab.attestations.rules import Reason, Statement, Verdict, payload_bytes, sha256
+from attestlab.attestations.rules import Reason, SignedContent, Verdict, sha256
 from attestlab.attestations.verification.logged_issuer import LoggedIssuer, verify_issuer
 from attestlab.attestations.verification.status_proof import (
     CurrentStatus,
@@ -49,7 +49,7 @@ from attestlab.core.crypto import signing
 from attestlab.core.encoding import b64url_encode, format_time, parse_time
 from attestlab.core.errors import IntegrityFailed, NewerFormat, ProofInvalid, SignatureInvalid, ValidationFailed
 from attestlab.log import entries
-from attestlab.log.entries import EntryType, commitment, sha256_name
+from attestlab.log.entries import commitment, sha256_name
 from attestlab.log.merkle import hashing as log_rules
 from attestlab.log.merkle.tlog_proof import LogProof
 from attestlab.log.note.note import split_signature_lines
@@ -98,14 +98,16 @@ def verify_bundle(
         evidence = _build_evidence(bundle, current, lambda: proven_heads.append(_verify_logged(bundle, trust)))
     except (ProofInvalid, ValidationFailed) as error:
         _refuse_newer_entries(bundle, trust)
-        return OfflineReport(VerificationResult(Verdict.INVALID, (_reject(error),)), None, None)
+        report = VerificationResult(Verdict.INVALID, (_reject(error),))
+        return OfflineReport(report, None, None, kind=bundle.statement.kind)
     content = partial(_check_content, evidence, file_sha256, payload_sha256)
     steps = _build_steps(evidence, content, now, has_status_list=current.as_of is not None)
     report = run_steps([*steps, *_build_policy_steps(bundle, policies, now)])
     if not proven_heads:
-        return OfflineReport(report, None, None)
+        return OfflineReport(report, None, None, kind=bundle.statement.kind)
     head = proven_heads[0]
-    return OfflineReport(report, head.size, head.origin, current.as_of, _name_issuer(bundle, report))
+    issuer = _name_issuer(bundle, report)
+    return OfflineReport(report, head.size, head.origin, current.as_of, issuer, bundle.statement.kind)
 
 
 def examine_bundle(
@@ -246,8 +248,7 @@ def _build_evidence(bundle: Bundle, current: CurrentStatus, prove_logged: Callab
     logged_at = _read_logged_at(bundle.log.entry)
     public = signing.load_public(bundle.statement.alg, bundle.public_key)
     return Evidence(
-        statement=bundle.statement,
-        claims=bundle.claims,
+        content=bundle.content,
         signature=bundle.signature,
         status=current.status,
         log_index=bundle.log.index,
@@ -259,13 +260,13 @@ def _build_evidence(bundle: Bundle, current: CurrentStatus, prove_logged: Callab
 
 
 def _verify_logged(bundle: Bundle, trust: TrustPolicy) -> Checkpoint:
-    """Verify that the entry is in a tree signed by a trusted log, and is about this attestation and key.
+    """Verify that the entry is in a tree signed by a trusted log, and is about this record and key.
 
     Returns the head of that tree.
 
     Raises:
         SignatureInvalid: no trusted log signed the checkpoint, or too few witnesses cosigned it.
-        ProofInvalid: the path does not lead to the root, or the entry is about another attestation or key.
+        ProofInvalid: the path does not lead to the root, or the entry is about another record or key.
     """
     head = trust.verify_checkpoint(bundle.log.checkpoint)
     log_rules.verify_inclusion(
@@ -275,13 +276,12 @@ def _verify_logged(bundle: Bundle, trust: TrustPolicy) -> Checkpoint:
     verify_entry_subject(
         _parse_entry(bundle.log.entry),
         bundle.log.nonce,
-        statement=bundle.statement,
-        claims=bundle.claims,
+        content=bundle.content,
         signature=bundle.signature,
         public_key=bundle.public_key,
     )
-    document = Reader(bundle.document, "")
-    verify_status_fields(document.object("attestation").value, bundle.status_proof, bundle.log.nonce)
+    document, kind = Reader(bundle.document, ""), bundle.statement.kind
+    verify_status_fields(document.object(kind.noun).value, bundle.status_proof, bundle.log.nonce, kind)
     verify_issuer(document.object("issuer").value, bundle.status_proof, bundle.statement)
     verify_status_entries(bundle.status_proof, size=head.size, root=head.root)
     return head
@@ -325,20 +325,21 @@ def _format_timestamp(seconds: int) -> str:
 
 
 def verify_entry_subject(
-    entry: Mapping[str, object], nonce: bytes, *, statement: Statement, claims: bytes, signature: str, public_key: bytes
+    entry: Mapping[str, object], nonce: bytes, *, content: SignedContent, signature: str, public_key: bytes
 ) -> None:
-    """Verify that the log entry is about this attestation and key, and commits to payload and signature.
+    """Verify that the log entry is about this record and key, and commits to payload and signature.
 
     Raises:
-        ProofInvalid: the entry is about another attestation or key, or its commitment does not match.
+        ProofInvalid: the entry is about another record or key, or its commitment does not match.
     """
+    statement = content.statement
     actual = (entry.get("type"), entry.get("id"), entry.get("issuer_id"), entry.get("kid"), entry.get("alg"))
-    expected = (EntryType.MINTED.value, str(statement.id), str(statement.issuer_id), statement.kid, statement.alg.value)
-    if actual != expected:
-        raise ProofInvalid("The log entry is about another attestation.")
+    named = (statement.kind.minted_entry, str(statement.id), str(statement.issuer_id), statement.kid)
+    if actual != (*named, statement.alg.value):
+        raise ProofInvalid(f"The log entry is about another {statement.kind.noun}.")
     if entry.get("key") != sha256_name(sha256(public_key)):
         raise ProofInvalid("The log entry names another public key.")
-    opened = sha256_name(commitment(nonce, payload_bytes(statement.schema, claims), signature))
+    opened = sha256_name(commitment(nonce, content.committed(), signature))
     if not hmac.compare_digest(str(entry.get("commit")).encode(), opened.encode()):
         raise ProofInvalid("The log entry's commitment does not open to this payload and signature.")
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from attestlab.attestations import policy_context
-from attestlab.attestations.rules import Statement
+from attestlab.attestations.rules import SignedStatement
 from attestlab.attestations.verification.status_proof import StatusProof
 from attestlab.attestations.verification.steps import StepResult, check_policy
 from attestlab.core.errors import ValidationFailed
@@ -51,7 +51,7 @@ class VerifierPolicies:
         """
         return cls(_parse_document(text) for text in texts)
 
-    def check(self, statement: Statement, proof: StatusProof, *, now: datetime) -> StepResult:
+    def check(self, statement: SignedStatement, proof: StatusProof, *, now: datetime) -> StepResult:
         """Evaluate the policies on a bundle (step 8); a policy for one issuer applies to that issuer only.
 
         Denies if the bundle has no status list to prove that the status of issuer and key is current. Otherwise the
@@ -60,7 +60,7 @@ class VerifierPolicies:
         objection = self._find_objection(statement, proof, now)
         return replace(check_policy(lambda: objection is None), detail=objection or "")
 
-    def _find_objection(self, statement: Statement, proof: StatusProof, now: datetime) -> str | None:
+    def _find_objection(self, statement: SignedStatement, proof: StatusProof, now: datetime) -> str | None:
         policies = PolicySet(self._select_members(statement))
         if not any(member.is_enforced for member in policies.members):
             return None
@@ -70,7 +70,7 @@ class VerifierPolicies:
         decision = policies(_normalize(context).values)
         return None if decision.allowed else _explain(decision)
 
-    def _select_members(self, statement: Statement) -> Iterator[PolicySetMember]:
+    def _select_members(self, statement: SignedStatement) -> Iterator[PolicySetMember]:
         for document, member in self._members:
             if document.target_type is not TargetType.ISSUER or document.target_id == statement.issuer_id:
                 yield member

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
+from attestlab.attestations.evidence_queries import RecordEvidence
 from attestlab.attestations.metering.service import MeteredVerification
-from attestlab.attestations.store import AttestationEvidence
 from attestlab.core.db.storage import Storage
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.orgs import quotas, usage
@@ -54,7 +54,7 @@ class Meter:
         return self._counters.spend(key, limit=limit, known=written, until=until, cost=cost)
 
 
-def verifications_per_day(evidence: AttestationEvidence) -> int | None:
+def verifications_per_day(evidence: RecordEvidence) -> int | None:
     """Return the daily limit of the plan of the issuer's tenant; None is unlimited."""
     if evidence.plan is None:
         return None

@@ -23,8 +23,9 @@ ROWS_PER_PAGE = 500
 UsageKey = tuple[UUID, str, date]  # tenant, metric, day
 
 _outbox = table_of(OutboxEvent)
+_MINTS = (AttestationCreated.type, "receipt.created")  # a receipt counts as an attestation
 _METERED = select(_outbox.c.tenant_id, _outbox.c.type, _outbox.c.created_at, _outbox.c.body).where(
-    _outbox.c.type.in_([AttestationCreated.type, VerificationCompleted.type, VerificationFailed.type])
+    _outbox.c.type.in_([*_MINTS, VerificationCompleted.type, VerificationFailed.type])
 )
 
 
@@ -75,7 +76,7 @@ def _count_published(connection: Connection) -> tuple[Counter[TallyKey], Counter
     used: Counter[UsageKey] = Counter()
     for event in iterate(connection.execution_options(yield_per=ROWS_PER_PAGE).execute(_METERED), MeteredEvent):
         newest = max(newest or event.created_at, event.created_at)
-        if event.type == AttestationCreated.type:
+        if event.type in _MINTS:
             used[event.tenant_id, usage.ATTESTATIONS, event.created_at.date()] += 1
             continue
         data = json.loads(event.body)["data"]

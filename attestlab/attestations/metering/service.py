@@ -54,14 +54,18 @@ _INCREMENT = Upsert(
 
 @dataclass(frozen=True, slots=True)
 class MeteredVerification:
-    """A verification with its verdict, as the meter counts it; `tenant_id` is the issuer's."""
+    """A verification with its verdict, as the meter counts it, of an attestation or a receipt.
+
+    `tenant_id` is the issuer's.
+    """
 
     tenant_id: UUID
     issuer_id: UUID
-    attestation_id: UUID
+    attestation_id: UUID | None
     verdict: Verdict
     at: datetime
     has_invalid_signature: bool = False
+    receipt_id: UUID | None = None
 
     @property
     def event_type(self) -> str:
@@ -119,8 +123,9 @@ class UnwrittenVerifications:
         """Add one verification."""
         minute = verified.at.replace(second=0, microsecond=0)
         self._add_to_group((verified.issuer_id, minute, verified.event_type), verified.tenant_id, (verified,), 0)
-        is_valid = verified.verdict is Verdict.VALID
-        self._count(AttestationDay(verified.attestation_id, minute.date(), is_valid), 1)
+        if verified.attestation_id is not None:
+            is_valid = verified.verdict is Verdict.VALID
+            self._count(AttestationDay(verified.attestation_id, minute.date(), is_valid), 1)
 
     def merge(self, other: UnwrittenVerifications) -> None:
         """Add all verifications of another instance."""
@@ -235,7 +240,12 @@ def _publish_event(
 
 def _build_event(verified: MeteredVerification) -> VerificationCompleted | VerificationFailed:
     kind = VerificationCompleted if verified.verdict is Verdict.VALID else VerificationFailed
-    return kind(issuer_id=verified.issuer_id, verdict=verified.verdict.value, attestation_id=verified.attestation_id)
+    return kind(
+        issuer_id=verified.issuer_id,
+        verdict=verified.verdict.value,
+        attestation_id=verified.attestation_id,
+        receipt_id=verified.receipt_id,
+    )
 
 
 def sweep(tx: Transaction, *, now: datetime) -> int:
@@ -263,11 +273,13 @@ def _build_summary(
 def record_failures(
     tx: Transaction, tenant_id: UUID, event: VerificationFailed, *, at: datetime, is_forged: bool
 ) -> None:
-    """Record failed verifications as a raw event of risk: about the attestation, or about the issuer of several."""
+    """Record failed verifications as a raw event of risk: about the attestation, or the issuer of others."""
     entity = Entity(EntityType.ISSUER, str(event.issuer_id))
     if event.attestation_id is not None:
         entity = Entity(EntityType.ATTESTATION, str(event.attestation_id))
     data = {"issuer_id": str(event.issuer_id), "count": event.count}
+    if event.receipt_id is not None:
+        data["receipt_id"] = str(event.receipt_id)
     if event.verdict is not None:
         data["verdict"] = event.verdict
     record_event(tx, tenant_id, FORGED if is_forged else FAILED, entity, data=data, occurred_at=at, at=at)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlalchemy import Connection
 
 from attestlab.attestations.bundle.verifier import verify_entry_subject
-from attestlab.attestations.rules import Statement, Status
-from attestlab.attestations.store import AttestationEvidence
-from attestlab.attestations.verification.facts import build_issuer_facts, build_statement, parse_members, read_logged_at
+from attestlab.attestations.evidence_queries import RecordEvidence
+from attestlab.attestations.rules import SignedContent, Status
+from attestlab.attestations.verification.facts import build_issuer_facts, parse_members, read_logged_at
 from attestlab.attestations.verification.steps import Evidence, KeyFacts
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import ProofInvalid
@@ -17,48 +17,47 @@ from attestlab.log.merkle import hashing as log_rules
 from attestlab.log.service import Log
 
 
-def build_evidence(connection: Connection, stored: AttestationEvidence, *, issuers: Issuers, log: Log) -> Evidence:
-    """Build the evidence from the rows of an attestation, its issuer, key and log entry; the steps must verify it."""
-    attestation = stored.attestation
-    statement = build_statement(attestation)
+def build_evidence(
+    connection: Connection,
+    stored: RecordEvidence,
+    content: SignedContent,
+    status: Status,
+    *,
+    issuers: Issuers,
+    log: Log,
+) -> Evidence:
+    """Build the evidence from a record's rows and log entry; the steps must verify it."""
+    row = stored.row
     return Evidence(
-        statement=statement,
-        claims=attestation.claims,
-        signature=attestation.signature,
-        status=Status(attestation.status),
-        log_index=attestation.log_index,
-        logged_at=read_logged_at(stored.entry, custody=attestation.custody, created_at=attestation.created_at),
+        content=content,
+        signature=row.signature,
+        status=status,
+        log_index=row.log_index,
+        logged_at=read_logged_at(stored.entry, custody=row.custody, created_at=row.created_at),
         issuer=build_issuer_facts(stored.issuer),
         key=_build_key_facts(stored, issuers),
-        prove_logged=lambda: _verify_logged(connection, stored, statement, log),
+        prove_logged=lambda: _verify_logged(connection, stored, content, log),
     )
 
 
-def _build_key_facts(stored: AttestationEvidence, issuers: Issuers) -> KeyFacts | None:
+def _build_key_facts(stored: RecordEvidence, issuers: Issuers) -> KeyFacts | None:
     key = stored.key
     if key is None:
         return None
-    public = issuers.load_public_key(Algorithm(stored.attestation.alg), key.spki)
+    public = issuers.load_public_key(Algorithm(stored.row.alg), key.spki)
     return KeyFacts(public, KeyStatus(key.status), key.changed_index, key.compromised_at)
 
 
-def _verify_logged(connection: Connection, stored: AttestationEvidence, statement: Statement, log: Log) -> None:
-    """Verify that the log entry commits to this attestation, and is included in the tree head that we signed.
+def _verify_logged(connection: Connection, stored: RecordEvidence, content: SignedContent, log: Log) -> None:
+    """Verify that the log entry commits to this record, and is included in the tree head that we signed.
 
     Raises:
-        ProofInvalid: the entry is missing, is about another attestation, or is not in the tree.
+        ProofInvalid: the entry is missing, is about another record, or is not in the tree.
     """
-    attestation, key, entry = stored.attestation, stored.key, stored.entry
+    row, key, entry = stored.row, stored.key, stored.entry
     if entry is None:
-        raise ProofInvalid("The log has no entry at the attestation's index.")
+        raise ProofInvalid(f"The log has no entry at the {content.statement.kind.noun}'s index.")
     assert key is not None  # an earlier step ends the verification without a key
-    verify_entry_subject(
-        parse_members(entry),
-        attestation.nonce,
-        statement=statement,
-        claims=attestation.claims,
-        signature=attestation.signature,
-        public_key=key.spki,
-    )
-    index, proof = attestation.log_index, log.inclusion(connection, attestation.log_index)
+    verify_entry_subject(parse_members(entry), row.nonce, content=content, signature=row.signature, public_key=key.spki)
+    index, proof = row.log_index, log.inclusion(connection, row.log_index)
     log_rules.verify_inclusion(index, proof.tree_size, log_rules.leaf_hash(entry), proof.hashes, proof.root)

@@ -6,8 +6,9 @@ from contextlib import suppress
 from datetime import datetime
 
 from attestlab.attestations import rules
-from attestlab.attestations.rules import Statement, Status
-from attestlab.attestations.store import CurrentIssuer, SignedAttestation
+from attestlab.attestations.evidence_queries import CurrentIssuer
+from attestlab.attestations.rules import AttestedClaims, Statement, Status
+from attestlab.attestations.store import SignedAttestation
 from attestlab.attestations.tables import AttestationRecord
 from attestlab.attestations.verification.steps import IssuerFacts
 from attestlab.core.crypto.signing import Algorithm
@@ -58,6 +59,11 @@ def build_statement(row: AttestationRecord | SignedAttestation) -> Statement:
         expiry_at=row.expiry_at,
         created_at=row.created_at,
     )
+
+
+def build_content(row: AttestationRecord | SignedAttestation) -> AttestedClaims:
+    """Build the signed statement and the claims from the columns of a row."""
+    return AttestedClaims(build_statement(row), row.claims)
 
 
 def compute_status(row: AttestationRecord, *, now: datetime) -> Status:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from attestlab.attestations.store import AttestationEvidence
+from attestlab.attestations.evidence_queries import RecordEvidence
+from attestlab.attestations.rules import RECEIPT, RecordKind
 from attestlab.core.errors import IntegrityFailed
 from attestlab.log import entries, store
 from attestlab.log.results import InclusionProof, SignedHead
 from attestlab.log.service import Log
-from attestlab.log.status.publisher import StatusListPublisher
-from attestlab.log.status.status_list import Chunk
+from attestlab.log.status.publisher import PublishedList, StatusListPublisher
 from attestlab.log.tables import LogLeafRecord
 
 
@@ -26,12 +26,12 @@ class LoggedEntry:
 
 @dataclass(frozen=True)
 class LogProofs:
-    """Log entries about one attestation, all proven under one tree head.
+    """Log entries about one attestation or receipt, all proven under one tree head.
 
-    `change` is the attestation's status entry, if there is one. `key` and `issuer` are each the first
+    `change` is the record's status entry, if there is one. `key` and `issuer` are each the first
     entry of the chain and the newest, or for a revoked issuer the entry that revoked it; `profile` is
     then the newest, if there is a newer one. `listed` is the newest status list that covers all three,
-    with the chunks that contain them.
+    with its chunks that contain them.
     """
 
     inclusion: InclusionProof
@@ -39,13 +39,13 @@ class LogProofs:
     key: tuple[LoggedEntry, LoggedEntry]
     issuer: tuple[LoggedEntry, LoggedEntry]
     profile: LoggedEntry | None
-    listed: tuple[LoggedEntry, tuple[Chunk, ...]] | None
+    listed: tuple[LoggedEntry, PublishedList] | None
 
 
 def collect_proofs(
-    connection: Connection, log: Log, lists: StatusListPublisher, stored: AttestationEvidence
+    connection: Connection, log: Log, lists: StatusListPublisher, stored: RecordEvidence, kind: RecordKind
 ) -> tuple[LogProofs, SignedHead]:
-    """Collect the log proofs of an attestation, and the tree head that proves them, cosigned if possible.
+    """Collect the log proofs of a record, and the tree head that proves them, cosigned if possible.
 
     A status list newer than the cosigned head is omitted: the list only repeats entries of the log, whereas the
     cosignatures show that the log presents the same entries to all readers.
@@ -53,7 +53,7 @@ def collect_proofs(
     Raises:
         IntegrityFailed: the log lacks an entry that the rows refer to.
     """
-    row = stored.attestation
+    row = stored.row
     key = _find_first_and_newest(connection, entries.key_subject(row.issuer_id, row.kid))
     issuer = _find_first_and_newest(connection, entries.issuer_subject(row.issuer_id))
     named = issuer[1]
@@ -64,7 +64,11 @@ def collect_proofs(
     def prove(leaf: LogLeafRecord) -> LoggedEntry:
         return LoggedEntry(leaf.entry, log.inclusion(connection, leaf.index, head.size))
 
-    found = lists.newest_covering(connection, row.log_index, key[0].index, issuer[0].index)
+    chained = (key[0].index, issuer[0].index)
+    if kind is RECEIPT:
+        found = lists.newest_covering(connection, *chained, receipt=row.log_index)
+    else:
+        found = lists.newest_covering(connection, row.log_index, *chained)
     if found is not None and found.leaf.index >= head.size:
         found = None
     proofs = LogProofs(
@@ -73,7 +77,7 @@ def collect_proofs(
         key=(prove(key[0]), prove(key[1])),
         issuer=(prove(issuer[0]), prove(issuer[1])),
         profile=None if named.index == issuer[1].index else prove(named),
-        listed=None if found is None else (prove(found.leaf), found.chunks),
+        listed=None if found is None else (prove(found.leaf), found),
     )
     return proofs, head
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from attestlab.attestations.rules import Statement
+from attestlab.attestations.rules import SignedStatement
 from attestlab.attestations.verification.status_proof import StatusProof
 from attestlab.core.errors import ProofInvalid, ValidationFailed
 from attestlab.issuers.rules import KNOWN_BY
@@ -32,7 +32,7 @@ class LoggedIssuer:
         return {"name": self.name, "domain": self.domain}.get(known_by or "")
 
 
-def verify_issuer(issuer: Mapping[str, object], proof: StatusProof, statement: Statement) -> LoggedIssuer | None:
+def verify_issuer(issuer: Mapping[str, object], proof: StatusProof, statement: SignedStatement) -> LoggedIssuer | None:
     """Verify the trust level of a bundle's issuer by its newest log entry, and return what the entry proves.
 
     That the name and the domain are those of its profile is checked when the bundle is read. Returns None if the
@@ -50,7 +50,7 @@ def verify_issuer(issuer: Mapping[str, object], proof: StatusProof, statement: S
     return LoggedIssuer(name, domain, str(tier))
 
 
-def contradicts_profile(issuer: Mapping[str, object], proof: StatusProof, statement: Statement) -> bool:
+def contradicts_profile(issuer: Mapping[str, object], proof: StatusProof, statement: SignedStatement) -> bool:
     """Whether the name and domain of a bundle are not those of the profile in its issuer's newest entry.
 
     An entry that cannot be read contradicts nothing here; the verification refuses it.
@@ -69,7 +69,7 @@ def _read_profile(issuer: Mapping[str, object]) -> tuple[str | None, str | None]
     return name, domain
 
 
-def _read_newest(proof: StatusProof, statement: Statement) -> ParsedEntry:
+def _read_newest(proof: StatusProof, statement: SignedStatement) -> ParsedEntry:
     """Read the newest entry of the issuer; for a revoked issuer it may follow the entry that revoked it."""
     current = proof.issuer.newest.parse()
     if proof.profile is None:

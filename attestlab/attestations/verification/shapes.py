@@ -84,8 +84,8 @@ class VerifyDetailsOut(Out, wire_name="verification_details", source="SPEC Verif
     """The index in the log; null if not found. Format: from 0."""
 
 
-class VerifyOut(Out, wire_name="verification_response", source="SPEC Verification response"):
-    """A verification: exactly one verdict, and a reason code for every check that ran."""
+class VerificationOut(Out, wire_name="verification", source="SPEC Verification response"):
+    """A verification of any record: exactly one verdict, and a reason code for every check that ran."""
 
     verdict: Verdict
     """The result of the verification.
@@ -95,8 +95,6 @@ class VerifyOut(Out, wire_name="verification_response", source="SPEC Verificatio
     """True only for VALID. Format: true or false."""
     reasons: list[ReasonCode]
     """A code for every check that ran, in order. Format: codes of CONTRACT 6."""
-    attestation_id: Uuid
-    """The attestation in the request. Format: UUID, 36 characters."""
     issuer_id: str
     """The issuer that attests; empty if not found. Format: UUID, 36 characters, or empty."""
     kid: str
@@ -111,9 +109,16 @@ class VerifyOut(Out, wire_name="verification_response", source="SPEC Verificatio
     """Its place in the log; null if not found."""
     governance: GovernanceOut | None
     """The issuer's status, now and at the mint; null if not found."""
+    details: VerifyDetailsOut
+    """The second documented shape of the response."""
+
+
+class VerifyOut(VerificationOut, wire_name="verification_response", source="SPEC Verification response"):
+    """A verification of an attestation."""
+
+    attestation_id: Uuid
+    """The attestation in the request. Format: UUID, 36 characters."""
     superseded_by_attestation_id: Uuid | None = None
     """The next version, if the verdict is SUPERSEDED. Format: UUID, 36 characters."""
     latest_attestation_id: Uuid | None = None
     """The newest version, if the request has follow=latest. Format: UUID, 36 characters. Source: CONTRACT 6."""
-    details: VerifyDetailsOut
-    """The second documented shape of the response."""

@@ -1,4 +1,4 @@
-"""Status proof of a bundle: the current status of an attestation, its key and its issuer, offline.
+"""Status proof of a bundle: the current status of an attestation or receipt, its key and its issuer, offline.
 
 A change is proven by its own log entry. The absence of a change is proven by the status list
 of the first n entries, and only up to entry n. If entries, list and the bundle's own fields
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from attestlab.attestations.bundle.reader import Reader, decode_base64, find_different
-from attestlab.attestations.rules import Reason, Statement, Status
+from attestlab.attestations.rules import ATTESTATION, RECEIPT, Reason, RecordKind, SignedStatement, Status
 from attestlab.attestations.verification.steps import IssuerFacts, StepResult
 from attestlab.core.encoding import b64url_encode, parse_time
 from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
@@ -98,8 +98,8 @@ class StatusHistory:
 class StatusProof:
     """The parsed status proof of a bundle; its content is not verified yet.
 
-    It has no status list if none was logged since the attestation. `profile` is an entry of a revoked issuer that
-    follows the revocation: the newest one, which names the issuer.
+    It has no status list if none was logged since the mint. `profile` is an entry of a revoked issuer that follows the
+    revocation: the newest one, which names the issuer. `receipt_chunks` are of the list of receipts.
     """
 
     change: EntryWithProof | None
@@ -108,11 +108,12 @@ class StatusProof:
     profile: EntryWithProof | None
     list_entry: EntryWithProof | None
     chunks: tuple[Chunk, ...] = field(repr=False)
+    receipt_chunks: tuple[Chunk, ...] = field(default=(), repr=False)
 
     @classmethod
-    def read(cls, reader: Reader) -> StatusProof:
-        """Read the bundle's member `status_proof`."""
-        change, listed = (reader.object_or_none(name) for name in ("attestation", "list"))
+    def read(cls, reader: Reader, kind: RecordKind = ATTESTATION) -> StatusProof:
+        """Read the member `status_proof` of a bundle of this kind."""
+        change, listed = (reader.object_or_none(name) for name in (kind.noun, "list"))
         profile = reader.object("issuer").object_or_none("profile")
         return cls(
             change=None if change is None else EntryWithProof.read(change),
@@ -120,7 +121,8 @@ class StatusProof:
             issuer=StatusHistory.read(reader.object("issuer")),
             profile=None if profile is None else EntryWithProof.read(profile),
             list_entry=None if listed is None else EntryWithProof.read(listed.object("entry")),
-            chunks=() if listed is None else tuple(_read_chunk(item) for item in listed.objects("chunks")),
+            chunks=() if listed is None else _read_chunks(listed, "chunks"),
+            receipt_chunks=_read_chunks(listed, "receipt_chunks") if listed and kind is RECEIPT else (),
         )
 
     @property
@@ -129,6 +131,10 @@ class StatusProof:
         chained = (entry for chain in (self.key, self.issuer) for entry in (chain.first, chain.newest))
         candidates = (self.change, self.list_entry, self.profile, *chained)
         return [entry for entry in candidates if entry is not None]
+
+
+def _read_chunks(listed: Reader, name: str) -> tuple[Chunk, ...]:
+    return tuple(_read_chunk(item) for item in listed.objects(name))
 
 
 def _read_chunk(reader: Reader) -> Chunk:
@@ -152,9 +158,9 @@ class CurrentStatus:
 
 
 def derive_current_status(
-    proof: StatusProof, *, statement: Statement, public_key: bytes, index: int, claimed: Status
+    proof: StatusProof, *, statement: SignedStatement, public_key: bytes, index: int, claimed: Status
 ) -> CurrentStatus:
-    """Derive the current status of the attestation at `index` from the entries of a status proof.
+    """Derive the current status of the record at `index` from the entries of a status proof.
 
     The caller must prove the entries with `verify_status_entries`. Expiry needs no entry, because the verifier can
     compare the expiry time with its own clock.
@@ -172,30 +178,36 @@ def derive_current_status(
     as_of = None
     if proof.list_entry is not None:
         as_of = _read_list_size(proof.list_entry)
-        if len({chunk.number for chunk in proof.chunks}) != len(proof.chunks):
-            raise ProofInvalid("The bundle contains a chunk of the status list twice.")
+        _require_distinct(proof.chunks)
+        _require_distinct(proof.receipt_chunks)
         change = None if proof.change is None else proof.change.index
-        _verify_listed_code(proof, as_of, index, CODES[EntryType.ATTESTATION_STATUS].get(status, 0), change)
+        chunks = proof.receipt_chunks if statement.kind is RECEIPT else proof.chunks
+        _verify_listed_code(chunks, as_of, index, CODES[statement.kind.status_entry].get(status, 0), change)
         _verify_listed_history(proof, as_of, proof.key, CODES[EntryType.KEY_STATUS][key_status])
         _verify_listed_history(proof, as_of, proof.issuer, CODES[EntryType.ISSUER_STATUS][issuer.status])
     current = claimed if status is Status.VALID else status
     return CurrentStatus(current, issuer, key_status, proof.key.newest.index, since, as_of)
 
 
-def _read_final_status(change: EntryWithProof, statement: Statement, index: int) -> Status:
+def _require_distinct(chunks: tuple[Chunk, ...]) -> None:
+    if len({chunk.number for chunk in chunks}) != len(chunks):
+        raise ProofInvalid("The bundle contains a chunk of the status list twice.")
+
+
+def _read_final_status(change: EntryWithProof, statement: SignedStatement, index: int) -> Status:
     read = change.parse()
     subject = (read.members.get("id"), read.members.get("issuer_id"), read.members.get("minted_index"))
     is_same = subject == (str(statement.id), str(statement.issuer_id), index) and type(subject[2]) is int
-    if read.kind != EntryType.ATTESTATION_STATUS or not is_same:
-        raise ProofInvalid("The status entry is about another attestation.")
-    try:
-        return Status(str(read.members.get("status")))
-    except ValueError:
-        raise ProofInvalid("The status entry has no valid status.") from None
+    if read.kind != statement.kind.status_entry or not is_same:
+        raise ProofInvalid(f"The status entry is about another {statement.kind.noun}.")
+    status = next((each for each in statement.kind.final if each == read.members.get("status")), None)
+    if status is None:
+        raise ProofInvalid("The status entry has no valid status.")
+    return status
 
 
-def verify_status_fields(attestation: Mapping[str, object], proof: StatusProof, nonce: bytes) -> None:
-    """Verify that the status fields of a bundle's attestation equal those of its log entry; fields may be missing.
+def verify_status_fields(record: Mapping[str, object], proof: StatusProof, nonce: bytes, kind: RecordKind) -> None:
+    """Verify that the status fields of a bundle's record equal those of its log entry; fields may be missing.
 
     Raises:
         ProofInvalid: a field differs from the log entry.
@@ -204,16 +216,16 @@ def verify_status_fields(attestation: Mapping[str, object], proof: StatusProof, 
     revoked_at = entry.get("at") if entry.get("status") == Status.REVOKED else None
     proven = {"superseded_by_attestation_id": entry.get("superseded_by"), "revoked_at": revoked_at}
     proven["status_log_index"] = None if proof.change is None else proof.change.index
-    wrong = find_different(attestation, proven)
-    reason = attestation.get("revocation_reason")
+    wrong = find_different(record, proven)
+    reason = record.get("revocation_reason")
     commitment = entries.sha256_name(entries.reason_commitment(nonce, reason)) if isinstance(reason, str) else reason
-    if "revocation_reason" in attestation and commitment != entry.get("reason"):
+    if "revocation_reason" in record and commitment != entry.get("reason"):
         wrong = wrong or "revocation_reason"
     if wrong is not None:
-        raise ProofInvalid(f"/attestation/{wrong} differs from the log.")
+        raise ProofInvalid(f"/{kind.noun}/{wrong} differs from the log.")
 
 
-def _verify_key_history(chain: StatusHistory, statement: Statement, public_key: bytes) -> ParsedEntry:
+def _verify_key_history(chain: StatusHistory, statement: SignedStatement, public_key: bytes) -> ParsedEntry:
     first, newest = _verify_history(chain, entries.key_subject(statement.issuer_id, statement.kid))
     if any(read.members.get("public_key") != b64url_encode(public_key) for read in (first, newest)):
         raise ProofInvalid("The key's status entry is about another key.")
@@ -230,7 +242,7 @@ def _verify_history(chain: StatusHistory, subject: str) -> tuple[ParsedEntry, Pa
     return first, newest
 
 
-def _read_issuer_facts(chain: StatusHistory, statement: Statement) -> IssuerFacts:
+def _read_issuer_facts(chain: StatusHistory, statement: SignedStatement) -> IssuerFacts:
     _first, newest = _verify_history(chain, entries.issuer_subject(statement.issuer_id))
     try:
         status = IssuerStatus(str(newest.members.get("status")))
@@ -264,14 +276,14 @@ def _read_list_size(logged: EntryWithProof) -> int:
 
 
 def _verify_listed_history(proof: StatusProof, size: int, chain: StatusHistory, code: int) -> None:
-    _verify_listed_code(proof, size, chain.first.index, code, chain.newest.index)
+    _verify_listed_code(proof.chunks, size, chain.first.index, code, chain.newest.index)
 
 
-def _verify_listed_code(proof: StatusProof, size: int, index: int, code: int, changed_index: int | None) -> None:
+def _verify_listed_code(chunks: tuple[Chunk, ...], size: int, index: int, code: int, changed_index: int | None) -> None:
     """Verify that the status list has `code` for the entry at `index`, unless the change came after the list."""
     if index >= size:
         raise ProofInvalid(f"The status list covers {size} entries, and does not include entry {index}.")
-    chunk = {chunk.number: chunk for chunk in proof.chunks}.get(index // INDEXES_PER_CHUNK)
+    chunk = {chunk.number: chunk for chunk in chunks}.get(index // INDEXES_PER_CHUNK)
     if chunk is None or len(chunk.data) != CHUNK_BYTES:
         raise ProofInvalid(f"The bundle lacks the chunk of the status list that covers entry {index}.")
     is_later = changed_index is not None and changed_index >= size
@@ -289,12 +301,13 @@ def verify_status_entries(proof: StatusProof, *, size: int, root: bytes) -> None
         logged.verify_inclusion(size=size, root=root)
     if proof.list_entry is not None:
         members = proof.list_entry.parse().members
-        for chunk in proof.chunks:
-            verify_chunk(chunk, size=proof.list_entry.index, digest=_read_digest(members))
+        for name, chunks in (("digest", proof.chunks), ("receipts_digest", proof.receipt_chunks)):
+            for chunk in chunks:
+                verify_chunk(chunk, size=proof.list_entry.index, digest=_read_digest(members, name))
 
 
-def _read_digest(members: dict[str, object]) -> bytes:
+def _read_digest(members: dict[str, object], name: str) -> bytes:
     try:
-        return parse_sha256(str(members.get("digest")))
+        return parse_sha256(str(members.get(name)))
     except ValueError as error:
         raise ProofInvalid(f"The status list's digest is invalid: {error}.") from error

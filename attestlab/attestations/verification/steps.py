@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from attestlab.attestations.rules import Reason, Statement, Status, Verdict
+from attestlab.attestations.rules import Reason, SignedContent, SignedStatement, Status, Verdict
 from attestlab.core.crypto import jws
-from attestlab.core.crypto.canonical_json import sha256_b64url
 from attestlab.core.crypto.signing import PublicKey
 from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import ProofInvalid, SignatureInvalid
@@ -42,14 +41,12 @@ class KeyFacts:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Evidence about one attestation, which the steps verify.
+    """Evidence about one attestation or receipt, which the steps verify.
 
-    `claims` are canonical JSON. `prove_logged` raises `ProofInvalid` unless the
-    attestation is included in the log under a trusted tree head.
+    `prove_logged` raises `ProofInvalid` unless the record is included in the log under a trusted tree head.
     """
 
-    statement: Statement
-    claims: bytes = field(repr=False)
+    content: SignedContent
     signature: str = field(repr=False)
     status: Status
     log_index: int
@@ -57,6 +54,11 @@ class Evidence:
     issuer: IssuerFacts | None
     key: KeyFacts | None
     prove_logged: Callable[[], None] = field(repr=False)
+
+    @property
+    def statement(self) -> SignedStatement:
+        """The signed statement."""
+        return self.content.statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ def run_steps(steps: Iterable[Step]) -> VerificationResult:
 
 
 def check_content(evidence: Evidence, presented: VerifierInput) -> StepResult:
-    """Step 2: compare the verifier's payload and document with the attested hashes."""
+    """Step 2: compare the verifier's payload and document with the attested hashes; they outlive a redaction."""
     reasons = []
     if presented.payload_sha256 is not None:
         same = b64url_encode(presented.payload_sha256) == evidence.statement.payload_hash
@@ -166,7 +168,10 @@ def check_content(evidence: Evidence, presented: VerifierInput) -> StepResult:
     altered = Reason.PAYLOAD_HASH_MISMATCH in reasons or Reason.DOCUMENT_HASH_MISMATCH in reasons
     is_open = Reason.DOCUMENT_HASH_NOT_STORED in reasons
     verdict = Verdict.ALTERED if altered else None
-    return StepResult("content", tuple(reasons), verdict, is_open=is_open, is_checked=bool(reasons))
+    is_checked = bool(reasons)
+    if evidence.content.is_redacted:
+        reasons.append(Reason.PAYLOAD_REDACTED)
+    return StepResult("content", tuple(reasons), verdict, is_open=is_open, is_checked=is_checked)
 
 
 def _compare_document_hash(attested: str | None, presented: str) -> Reason:
@@ -231,13 +236,12 @@ def _is_logged_before(evidence: Evidence, key: KeyFacts) -> bool:
 
 
 def check_signature(evidence: Evidence) -> StepResult:
-    """Step 6: verify the issuer's signature over the statement, and the claims against the signed hash."""
+    """Step 6: verify the issuer's signature over the statement, and the content against the signed hashes."""
     statement, key = evidence.statement, evidence.key
     if key is None:
         return StepResult("signature", (Reason.KEY_NOT_FOUND,), Verdict.INVALID)
     try:
-        if sha256_b64url(evidence.claims) != statement.claims_hash:
-            raise SignatureInvalid("The claims do not match the signed claims hash.")
+        evidence.content.require_hashes()
         jws.verify_compact(
             statement.alg, key.public, evidence.signature, kid=statement.kid, payload=statement.canonical()
         )

@@ -40,7 +40,7 @@ def load_bundle_check(lab: Lab, state: LogState) -> BundleCheck:
         examination = examine(bundle.document, policy)
     except ValidationFailed as error:
         return BundleCheck(trust, refusal=error.message)
-    name = f"{bundle.statement.schema}, entry {count(bundle.log.index)}, key {bundle.statement.kid}"
+    name = f"{bundle.statement.title}, entry {count(bundle.log.index)}, key {bundle.statement.kid}"
     return BundleCheck(trust, examination, name)
 
 
