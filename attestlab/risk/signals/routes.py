@@ -1,6 +1,6 @@
 """HTTP routes of risk signals."""
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from uuid import UUID
 
@@ -24,6 +24,7 @@ from attestlab.risk.signals.shapes import (
     SignalsQuery,
 )
 from attestlab.web.executor import Executor
+from attestlab.web.file_streams import stream_file
 from attestlab.web.idempotency.keys import HEADER
 from attestlab.web.paging import Page, decode_number, split_page
 from attestlab.web.request import Request
@@ -131,10 +132,8 @@ async def export_risk_signals(
     """
     file_format = FORMATS["csv with bom" if query.bom else query.format]
     parts = signals.export(query, file_format, caller=caller)
-    first = await executor.run_in_thread(next, parts, b"")  # an error in it still becomes an error response
     name = f"risk-signals-{request.now:%Y%m%dT%H%M%SZ}.{query.format}"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return StreamedResponse(_read_parts(first, parts, executor), file_format.content_type, headers)
+    return await stream_file(parts, file_format.content_type, name, executor=executor)
 
 
 @routes.get("/v1/risk/signals/{id}", scope=Scope.RISK_READ)
@@ -144,14 +143,6 @@ def get_risk_signal(id: UUID, caller: Caller, signals: Signals) -> SignalOut:
     `case_id` is the case that it opened or joined, `event_id` the raw event that it was made from.
     """
     return render_signal(signals.get(id, caller=caller))
-
-
-async def _read_parts(first: bytes, parts: Iterator[bytes], executor: Executor) -> AsyncGenerator[bytes]:
-    """Yield the parts of a file; a thread makes each when the client has received the one before."""
-    part = first
-    while part:
-        yield part
-        part = await executor.run_in_thread(next, parts, b"")
 
 
 async def _parse_batch(lines: Lines[NewSignal], owner: str, executor: Executor) -> Sequence[NewSignal] | None:

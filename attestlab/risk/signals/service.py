@@ -10,10 +10,10 @@ from uuid import UUID
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.table_files import FileFormat, encode_pages
 from attestlab.orgs.rules import Caller
 from attestlab.risk.rules import warn_about_scale
 from attestlab.risk.signals import store
-from attestlab.risk.signals.file_formats import FileFormat
 from attestlab.risk.signals.recording import NewSignal, record_signals
 from attestlab.risk.signals.shapes import SignalFilters
 from attestlab.risk.signals.store import RiskSignalRecord
@@ -83,18 +83,22 @@ class Signals:
         with self.storage.read() as connection:
             return store.get(connection.execute, signal_id, tenant_id=caller.tenant_id)
 
-    def export(self, filters: SignalFilters, file_format: FileFormat, *, caller: Caller) -> Iterator[bytes]:
+    def export(
+        self, filters: SignalFilters, file_format: FileFormat[RiskSignalRecord], *, caller: Caller
+    ) -> Iterator[bytes]:
         """Yield a file with the tenant's signals, newest first, in parts of `ROWS_A_PART` signals.
 
         Only the last part may be empty. Signals that are recorded after the first part are not in the file.
         """
-        encoder, before = file_format.encoder(), None
-        while rows := self.page(filters, caller=caller, before=before, limit=ROWS_A_PART):
-            before = rows[-1].seq
-            yield encoder.encode(rows)
-            if len(rows) < ROWS_A_PART:
-                break
-        yield encoder.finish()
+
+        def read_pages(before: int | None = None) -> Iterator[Sequence[RiskSignalRecord]]:
+            while rows := self.page(filters, caller=caller, before=before, limit=ROWS_A_PART):
+                before = rows[-1].seq
+                yield rows
+                if len(rows) < ROWS_A_PART:
+                    break
+
+        yield from encode_pages(read_pages(), file_format)
 
     def page(
         self, filters: SignalFilters, *, caller: Caller, before: int | None = None, limit: int = 50
