@@ -77,6 +77,7 @@ from attestlab.portal.service import Portal
 from attestlab.protections import verification_counts
 from attestlab.protections.platform_issuer import PlatformIssuer
 from attestlab.protections.service import Protections
+from attestlab.receipts.service import Receipts
 from attestlab.receipts.types.service import ReceiptTypes
 from attestlab.risk.service import Risk
 from attestlab.settings import Settings
@@ -210,6 +211,7 @@ class Installation:
         self.protections = Protections(
             storage=storage, clock=clock, attestations=self.attestations, platform_issuer=self.platform_issuer
         )
+        self.receipts = Receipts(self.attestations)
         self.policy_attributes = AttributeRegistryService(storage=storage, clock=clock)
         self.verification_profiles = Profiles(storage=storage, clock=clock)
         self.packs = Packs(storage=storage, clock=clock)
@@ -283,7 +285,8 @@ class Installation:
             lab = cls(settings, storage=storage, keys=keys, clock=clock or storage.clock, resolver=resolver)
             with storage.read() as connection:
                 lab.log.check_key(connection)
-                lab.log.witnesses = _read_trust_policy(settings, lab.log.vkey(connection))
+                if settings.witnesses is not None:
+                    lab.log.witnesses = TrustPolicy.for_log(settings.witnesses.read_bytes(), lab.log.vkey(connection))
         lab._shared_lock = shared_lock
         return lab
 
@@ -393,8 +396,3 @@ class Installation:
 def _require_no_log(connection: Connection, settings: Settings) -> None:
     if log_store.head(connection) is not None:
         raise Conflict(f"{settings.data} is initialized already. Its keys and log were not changed.")
-
-
-def _read_trust_policy(settings: Settings, vkey: str) -> TrustPolicy | None:
-    """Read the operator's witness policy: the witnesses that should cosign, and the quorum."""
-    return None if settings.witnesses is None else TrustPolicy.for_log(settings.witnesses.read_bytes(), vkey)

@@ -25,6 +25,7 @@ from attestlab.core.shapes import DescribedAs, In, find_wire_name
 from attestlab.lake import context_columns, views
 from attestlab.lake.columns import Column
 from attestlab.log import entry_shapes
+from attestlab.receipts.shapes import ReceiptStatementMembers
 from attestlab.server.api_reference import load_vocabulary
 from attestlab.server.app import list_described_routes
 from attestlab.simulation.shapes import ReportOut
@@ -79,7 +80,7 @@ def list_public_models(routes: Iterable[Route]) -> list[type[BaseModel]]:
     for route in routes:
         for kind in (route.body, route.query, *media_types(route).values()):
             _collect_models(kind, found)
-    for model in (ErrorEnvelope, ReportOut, StatementMembers, *entry_shapes.ALL):
+    for model in (ErrorEnvelope, ReportOut, StatementMembers, ReceiptStatementMembers, *entry_shapes.ALL):
         _collect_models(model, found)
     return list(found)
 

@@ -22,7 +22,7 @@ from attestlab.attestations import integrity as attestation_integrity
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.bundle.verifier import verify_entry_subject
 from attestlab.attestations.metering import integrity as metering_integrity
-from attestlab.attestations.rules import ATTESTATION, SignedContent
+from attestlab.attestations.rules import ATTESTATION, RECEIPT, SignedContent
 from attestlab.attestations.verification.facts import build_content
 from attestlab.billing import store as billing_store
 from attestlab.blog import store as blog_store
@@ -58,6 +58,9 @@ from attestlab.mail import store as mail_store
 from attestlab.orgs import store as org_store
 from attestlab.policy import store as policy_store
 from attestlab.protections import store as protection_store
+from attestlab.receipts import integrity as receipt_integrity
+from attestlab.receipts import store as receipt_store
+from attestlab.receipts.minting import build_content as build_receipt_content
 from attestlab.receipts.types import store as receipt_type_store
 from attestlab.risk import integrity as risk_integrity
 from attestlab.risk.enforcement import store as risk_store
@@ -163,9 +166,22 @@ def _check_attestations(connection: Connection, part: FsckPart) -> Iterator[Prob
         yield from _check_record("attestation", row, build_content, row.spki, row.entry)
 
 
+def _check_receipts(connection: Connection) -> Iterator[Problem]:
+    """Check the signature of each receipt, that its log entry is about it, and that its status is the log's."""
+    try:
+        for row, spki, entry in receipt_store.iterate_signed(connection):
+            if (contradiction := receipt_integrity.find_contradiction(row)) is not None:
+                yield Problem("receipt", str(row.id), contradiction)
+            yield from _check_record("receipt", row, build_receipt_content, spki, entry)
+    except (ValueError, KeyError) as error:
+        yield Problem("receipt", "rows", f"a column cannot be read: {error}")
+    for where, message in receipt_integrity.find_inconsistencies(connection):
+        yield Problem("receipt", where, message)
+
+
 def _check_counts(connection: Connection) -> Iterator[Problem]:
     """Check that there are as many attestations and receipts as entries of their mints."""
-    for kind, table in ((ATTESTATION, attestation_store.attestations),):
+    for kind, table in ((ATTESTATION, attestation_store.attestations), (RECEIPT, receipt_store.receipts)):
         minted = select(func.count()).select_from(_leaves).where(_leaves.c.kind == kind.minted_entry)
         logged, counted = connection.scalar(minted), connection.scalar(select(func.count()).select_from(table))
         if logged != counted:
@@ -265,6 +281,7 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] =
     (billing_store.subscriptions, "subscription", lambda row: str(row["tenant_id"])),
     (billing_store.subscribed_addons, "addon", lambda row: str(row["id"])),
     (billing_store.invoices, "invoice", lambda row: str(row["id"])),
+    (receipt_store.receipts, "receipt", lambda row: str(row["id"])),
     (receipt_type_store.types, "receipt_type", lambda row: str(row["id"])),
     (governance_store.requests, "issuer_request", lambda row: str(row["id"])),
     (attestation_store.packs, "attestation_pack", lambda row: str(row["id"])),
@@ -334,6 +351,7 @@ _CHECKS: dict[str, Callable[[Connection, Installation, FsckPart], Iterator[Probl
     "log": lambda connection, lab, _part: check_log(connection, keyring=lab.keyring, guard=lab.guard),
     "database": lambda connection, lab, _part: _check_database(connection, lab),
     ATTESTATIONS: lambda connection, _lab, part: _check_attestations(connection, part),
+    "receipts": lambda connection, _lab, _part: _check_receipts(connection),
     "counts": lambda connection, _lab, _part: _check_counts(connection),
     "ends": lambda connection, _lab, _part: _check_status_changes(connection),
     "standings": lambda connection, _lab, _part: _check_issuers(connection),

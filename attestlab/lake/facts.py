@@ -27,7 +27,7 @@ def read_entries(connection: Connection, first: int, end: int, tenant_id: UUID |
     for row in store.select_entries(connection, first, end, tenant_id):
         entry = json.loads(row.entry)
         fields = {name: entry.get(name) for name in ("type", "issuer_id", "kid", "alg", "status")}
-        attestation_id = entry.get("id")
+        attestation_id = entry.get("id") if entry["type"].startswith("attestation.") else None
         yield {
             **fields,
             "log_index": row.index,

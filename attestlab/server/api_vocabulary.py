@@ -8,6 +8,7 @@ from typing import Final, get_args
 
 from attestlab.attestations import rules as attestation_rules
 from attestlab.attestations.inbox.shapes import InboxFilter
+from attestlab.attestations.receipt_content import ReceiptStatus
 from attestlab.attestations.schemas.catalogue import CATALOGUE, ContentType
 from attestlab.billing import rules as billing_rules
 from attestlab.blog import rules as blog_rules
@@ -25,6 +26,7 @@ from attestlab.policy.language.ast import Effect, Mode
 from attestlab.policy.language.attributes import AttributeType, Op
 from attestlab.policy.language.document import Category, TargetType
 from attestlab.protections import rules as protection_rules
+from attestlab.receipts.rules import RetentionPolicy
 from attestlab.receipts.types import rules as receipt_type_rules
 from attestlab.risk import rules as risk_rules
 from attestlab.risk.activity.rules import DriftLevel
@@ -55,8 +57,10 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "BlogPostStatus": blog_rules.PostStatus,
     "ProtectionVisibility": protection_rules.Visibility,
     "ProtectionSource": protection_rules.Source,
+    "ReceiptStatus": ReceiptStatus,
     "ReceiptTypeStatus": receipt_type_rules.TypeStatus,
     "ReceiptTypeVersions": ["newest", "all"],
+    "RetentionPolicy": RetentionPolicy,
     "IssuerRequestType": governance_rules.RequestType,
     "IssuerRequestStatus": governance_rules.RequestStatus,
     "LogEntryType": EntryType,
@@ -153,6 +157,7 @@ PATH_PARAMETERS: Final[Mapping[str, str]] = {
     "invoices/{id}": "The invoice. Format: UUID, 36 characters. Source: CONTRACT 11.6.",
     "receipt-types/{name}": "The type, or as name@version one of its versions. Format: 1-64 of a-z 0-9 _ . -. "
     "Source: CONTRACT 11.5.",
+    "receipts/{id}": "The receipt. Format: UUID, 36 characters. Source: CONTRACT 11.5.",
     "media/{sha256}": "The picture. Format: SHA-256, 64 lowercase hex digits. Source: CONTRACT 11.7.",
 }
 """The meaning of each path parameter, which no class declares, by its name with the segment before it."""

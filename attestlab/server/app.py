@@ -62,6 +62,7 @@ from attestlab.portal import (
 from attestlab.portal import routes as portal_routes
 from attestlab.portal.navigation import NAVIGATION
 from attestlab.protections import routes as protection_routes
+from attestlab.receipts import routes as receipt_routes
 from attestlab.receipts.types import routes as receipt_type_routes
 from attestlab.risk import routes as risk_routes
 from attestlab.risk.enforcement import routes as enforcement_routes
@@ -124,6 +125,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     account_routes.routes,
     protection_routes.routes,
     billing_routes.routes,
+    receipt_routes.routes,
     receipt_type_routes.routes,
     issuer_routes.routes,
     governance_routes.routes,

@@ -199,6 +199,7 @@ class WriteQueue:
                 partial(asyncio.to_thread, self.lab.observe_head),
                 self._expire,
                 self._bill,
+                self._redact_receipts,
                 self._prune_risk,
                 partial(asyncio.to_thread, self.lab.status_lists.warm),
                 partial(self.write, self.lab.list_statuses),
@@ -229,13 +230,11 @@ class WriteQueue:
 
     async def _expire(self) -> None:
         """Make all due expiries permanent."""
-        pace = BacklogPacer(
-            EXPIRIES_PER_SECOND,
-            min_batch=MIN_EXPIRIES_PER_WRITE,
-            max_batch=MAX_EXPIRIES_PER_WRITE,
-            reduction_per_waiter=EXPIRIES_PER_QUEUED_WRITE,
-        )
-        await self._work_off(self.lab.expire, pace)
+        await self._work_off(self.lab.expire, _pace_expiries())
+
+    async def _redact_receipts(self) -> None:
+        """Redact the receipts whose payloads are kept no longer."""
+        await self._work_off(self.lab.receipts.redact_outdated, _pace_expiries())
 
     async def _bill(self) -> None:
         """Publish thresholds and renew subscriptions; without any, no write takes the writer's lock."""
@@ -265,6 +264,15 @@ class WriteQueue:
         """Write the buffered metering and commit every accepted write."""
         await self.verifications.finish()
         await self._writer.aclose()
+
+
+def _pace_expiries() -> BacklogPacer:
+    return BacklogPacer(
+        EXPIRIES_PER_SECOND,
+        min_batch=MIN_EXPIRIES_PER_WRITE,
+        max_batch=MAX_EXPIRIES_PER_WRITE,
+        reduction_per_waiter=EXPIRIES_PER_QUEUED_WRITE,
+    )
 
 
 class WrittenResponse:

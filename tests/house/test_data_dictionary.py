@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, RootModel
 
+from attestlab.attestations.receipt_content import ReceiptStatement
 from attestlab.attestations.rules import Statement
 from attestlab.cli.data_dictionary import list_public_models, render_dictionary
 from attestlab.core.crypto.signing import Algorithm
@@ -51,7 +52,18 @@ MADE: dict[str, bytes] = {
         profile=entries.profile_name("N", None),
         at=AT,
     ),
-    "log_entry:status.list": entries.status_list_entry(entries.FIRST_LINK, size=1, digest=b"", at=AT),
+    "log_entry:status.list": entries.status_list_entry(
+        entries.FIRST_LINK, size=1, digest=b"", at=AT, receipts_digest=b""
+    ),
+    "receipt_statement": ReceiptStatement(
+        ID, ID, "k", Algorithm.ED25519, "delivery", "1.0.0", "h", "h", "h", AT
+    ).canonical(),
+    "log_entry:receipt.minted": entries.receipt_minted_entry(
+        receipt_id=ID, issuer_id=ID, kid="k", alg="Ed25519", public_spki=b"", at=AT, commit=b""
+    ),
+    "log_entry:receipt.status": entries.receipt_status_entry(
+        entries.FIRST_LINK, receipt_id=ID, issuer_id=ID, minted_index=0, status="REVOKED", at=AT
+    ),
 }
 
 

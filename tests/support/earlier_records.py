@@ -70,6 +70,11 @@ def undo_revision_32(connection: Connection) -> None:
     connection.exec_driver_sql("DROP TABLE receipt_types")
 
 
+def undo_revision_33(connection: Connection) -> None:
+    """Drop the table of receipts."""
+    connection.exec_driver_sql("DROP TABLE receipts")
+
+
 UNDO = {
     26: undo_revision_26,
     27: undo_revision_27,
@@ -78,6 +83,7 @@ UNDO = {
     30: undo_revision_30,
     31: undo_revision_31,
     32: undo_revision_32,
+    33: undo_revision_33,
     34: undo_revision_34,
     35: undo_revision_35,
 }
