@@ -16,7 +16,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, Gone, NotFound, PermissionDenied
 from attestlab.core.shapes import In
 from attestlab.orgs.rules import AddOn, Caller, Plan
-from attestlab.web.cookies import read_cookie, set_cookie
+from attestlab.web.cookies import format_cookie, read_cookie
 from attestlab.web.executor import Executor
 from attestlab.web.request import Request
 from attestlab.web.response import HTML, RawResponse
@@ -169,7 +169,7 @@ def _admit(request: Request, token: str | None, billing_portal: BillingPortal) -
 
 
 def _keep_session(request: Request, visit: PortalVisit, billing_portal: BillingPortal) -> None:
-    set_cookie(
+    request.respond_headers["Set-Cookie"] = format_cookie(
         request,
         COOKIE,
         visit.cookie,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from attestlab.portal.consumer_session import PageSession
 from attestlab.portal.layout import Html, keep_private, render_page
@@ -17,7 +17,7 @@ def render(
     session: PageSession | None = None,
     problem: Problem | None = None,
     status: int = 200,
-    **facts: object,
+    **facts: Any,
 ) -> Html:
     """Render a page by the name of its template; a problem gives the page its status."""
     html = render_page(

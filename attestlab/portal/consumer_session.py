@@ -12,8 +12,6 @@ import hmac
 from dataclasses import dataclass, field
 from typing import Final
 
-from tornado.httputil import parse_cookie
-
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import AuthInvalid, PermissionDenied
@@ -22,6 +20,7 @@ from attestlab.identity.service import Identity
 from attestlab.identity.sessions import Tokens
 from attestlab.orgs.rules import Caller, Realm
 from attestlab.portal.page_forms import FOREIGN_FORM
+from attestlab.web.cookies import format_cookie, read_cookie
 from attestlab.web.page_origin import is_own_origin
 from attestlab.web.request import Request
 
@@ -47,7 +46,7 @@ class PageSessions:
 
     def find(self, request: Request) -> PageSession | None:
         """Find the session of a request's cookie; None if it has ended, or belongs to no consumer."""
-        secret = _read_cookie(request)
+        secret = read_cookie(request, COOKIE)
         try:
             caller = self.identity.sessions.authenticate_browser(secret, now=request.now)
         except AuthInvalid:
@@ -79,13 +78,8 @@ class PageSessions:
         return self._write_cookie(request, "", 0)
 
     def _write_cookie(self, request: Request, value: str, max_age_s: int) -> str:
-        secure = "; Secure" if self.portal_url.startswith("https:") else ""
-        path = f"{request.path_prefix}/"
-        return f"{COOKIE}={value}; Path={path}; Max-Age={max_age_s}; HttpOnly; SameSite=Lax{secure}"
-
-
-def _read_cookie(request: Request) -> str:
-    return parse_cookie(request.header("Cookie") or "").get(COOKIE, "")
+        is_secure = self.portal_url.startswith("https:")
+        return format_cookie(request, COOKIE, value, path="/", max_age_s=max_age_s, is_secure=is_secure)
 
 
 def derive_form_token(secret: str) -> str:

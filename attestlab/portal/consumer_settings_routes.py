@@ -19,6 +19,7 @@ from attestlab.portal.consumer_session import PageSession, PageSessions
 from attestlab.portal.page_forms import (
     PRIVATE_FORM,
     PRIVATE_PAGE,
+    FormOptions,
     Problem,
     read_form,
     redirect,
@@ -60,6 +61,12 @@ class SettingsForm(In, source="CONTRACT 11.1"):
     """The new password. Format: at least 12 characters, at most 1024 bytes."""
 
 
+_SETTINGS_FORM: Final[FormOptions] = {
+    **PRIVATE_FORM,
+    "produces": {"text/html": str, JSON: dict[str, object]},
+}
+
+
 class _Sent(NamedTuple):
     """A form that the page of a session has sent, and the services that it may need."""
 
@@ -90,7 +97,7 @@ async def get_settings_page(
 @routes.post(
     "/settings",
     scope=PUBLIC,
-    **{**PRIVATE_FORM, "produces": {"text/html": str, JSON: dict[str, object]}},
+    **_SETTINGS_FORM,
     headers=("Set-Cookie", "Content-Disposition"),
     redirect="It is changed: the page again. Nobody is signed in: the sign-in page.",
     raises=(Conflict, NotFound, PermissionDenied, RateLimited),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, TypeVar
 
 from pydantic import BaseModel
 
@@ -19,24 +19,41 @@ from attestlab.core.errors import (
 )
 from attestlab.web.problems import http_status
 from attestlab.web.response import HTML, RawResponse
-from attestlab.web.routing.routes import RouteOptions
+from attestlab.web.routing.routes import Idempotency
 from attestlab.web.validation import validate_document
 
 if TYPE_CHECKING:
     from attestlab.portal.layout import Html
 
+
+class PageOptions(TypedDict):
+    """The options of a route for a page that one person sees."""
+
+    cache_control: str
+    page: bool
+    secret: bool
+    produces: Mapping[str, object]
+
+
+class FormOptions(PageOptions):
+    """The options of a route for a form of such a page."""
+
+    web_form: bool
+    idempotency: Idempotency
+    body_limit: int
+
+
 Result = TypeVar("Result")
 Model = TypeVar("Model", bound=BaseModel)
 TOKEN_INVALID: Final = "token_invalid"  # the reason of the error about a mailed link that no longer works
 FOREIGN_FORM: Final = "foreign_form"  # the reason of the error about a form that no page of ours has sent
-# The options of routes for pages that one person sees, and for the forms of these pages.
-PRIVATE_PAGE: Final[RouteOptions] = {
+PRIVATE_PAGE: Final[PageOptions] = {
     "cache_control": "no-store",
     "page": True,
     "secret": True,
     "produces": {"text/html": str},
 }
-PRIVATE_FORM: Final[RouteOptions] = {
+PRIVATE_FORM: Final[FormOptions] = {
     **PRIVATE_PAGE,
     "web_form": True,
     "idempotency": "none",

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from tornado.httputil import parse_cookie
-
 from attestlab.web.request import Request
 
 
 def read_cookie(request: Request, name: str) -> str:
     """Return the value of a cookie that the browser sent, or "" if it sent none of this name."""
-    return parse_cookie(request.header("Cookie") or "").get(name, "")
+    for pair in (request.header("Cookie") or "").split(";"):
+        found, _, value = pair.partition("=")
+        if found.strip() == name:
+            return value.strip()
+    return ""
 
 
-def set_cookie(request: Request, name: str, value: str, *, path: str, max_age_s: int, is_secure: bool) -> None:
-    """Let the browser keep a cookie for `path`, which no script and no form of another site can use.
+def format_cookie(request: Request, name: str, value: str, *, path: str, max_age_s: int, is_secure: bool) -> str:
+    """Format the `Set-Cookie` of a cookie for `path`, which no script and no form of another site can use.
 
     `value` consists of characters of base64url and dots. `is_secure` is whether people reach the pages over https.
     """
     secure = "; Secure" if is_secure else ""
     place = f"Path={request.path_prefix}{path}; Max-Age={max_age_s}"
-    request.respond_headers["Set-Cookie"] = f"{name}={value}; {place}; HttpOnly; SameSite=Lax{secure}"
+    return f"{name}={value}; {place}; HttpOnly; SameSite=Lax{secure}"
