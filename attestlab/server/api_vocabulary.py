@@ -12,6 +12,7 @@ from attestlab.attestations.receipt_content import ReceiptStatus
 from attestlab.attestations.schemas.catalogue import CATALOGUE, ContentType
 from attestlab.billing import rules as billing_rules
 from attestlab.blog import rules as blog_rules
+from attestlab.consumer.accounts import rules as account_rules
 from attestlab.consumer.inbox.rules import DeliveryState, ReadState
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.exports.baking.pictures import PictureFormat
@@ -61,6 +62,8 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "ReceiptTypeStatus": receipt_type_rules.TypeStatus,
     "ReceiptTypeVersions": ["newest", "all"],
     "RetentionPolicy": RetentionPolicy,
+    "SignupStatus": account_rules.SignupStatus,
+    "PortfolioVisibility": account_rules.PortfolioVisibility,
     "IssuerRequestType": governance_rules.RequestType,
     "IssuerRequestStatus": governance_rules.RequestStatus,
     "LogEntryType": EntryType,
@@ -150,6 +153,7 @@ PATH_PARAMETERS: Final[Mapping[str, str]] = {
     "posts/{id}": "The post. Format: UUID, 36 characters. Source: CONTRACT 11.7.",
     "posts/{slug}": "A slug that the post has, or had while it was public. Format: 1-96 of a-z 0-9 -. "
     "Source: CONTRACT 11.7.",
+    "emails/{email}": "The address. Format: e-mail address. Source: CONTRACT 11.1.",
     "blog/{slug}": "A slug that the post has, or had while it was public. Format: 1-96 of a-z 0-9 -. "
     "Source: CONTRACT 11.7.",
     "protections/{id}": "The protection. Format: UUID, 36 characters. Source: CONTRACT 11.3.",

@@ -18,6 +18,7 @@ from attestlab.server.app import all_routes
 from attestlab.web.routing.routes import Route
 from support.access import AccessScenario, PartyClients, open_access_scenario
 from support.attestations import make_mint_body, mint
+from support.consumers import ConsumerPortal
 from support.in_process_server import serve_in_thread
 from support.issuers import register_issuer
 from support.protections import protect
@@ -55,6 +56,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "claims": {"student_name": "Eve"},
     },
     "POST /v1/api-keys/{id}/compromise": {"reason": "seen elsewhere"},
+    "PATCH /v1/consumer/emails/{email}": {"primary": True},
     "PUT /v1/policies/{id}": POLICY,
     "PATCH /v1/orgs/{id}": {"name": "Taken over"},
     "PATCH /v1/users/{id}": {"role": "analyst"},
@@ -127,6 +129,8 @@ def things_of(account: PartyClients) -> dict[str, str]:
         "/v1/orgs": account.with_key.get("/v1/orgs").json()[0]["id"],
         "/v1/users": account.with_key.post("/v1/users", json=member).json()["id"],
         "/v1/api-keys": account.signed_in.post("/v1/api-keys", json=key).json()["id"],
+        "PATCH /v1/consumer/emails/{email}": add_address(account, verified=True),
+        "/v1/consumer/emails": add_address(account),
         "/v1/consumer/api-keys": account.consumer.post("/v1/consumer/api-keys", json={"name": "mine"}).json()["id"],
     }
 
@@ -142,6 +146,16 @@ def invoice_of(account: PartyClients) -> str:
     account.with_key.post("/v1/billing/addons/attach", json={"addon_key": "extra_issuers"})
     made: str = account.with_key.get("/v1/billing/invoices").json()["items"][0]["id"]
     return made
+
+
+def add_address(account: PartyClients, *, verified: bool = False) -> str:
+    """Add an address to the consumer's account; return it."""
+    email = f"{uuid4().hex[:21]}@people.example"  # as long as the id of none
+    account.consumer.post("/v1/consumer/emails", json={"email": email}).raise_for_status()
+    if verified:
+        portal = ConsumerPortal(account.lab, account.url, account.consumer)
+        portal.verify(portal.token_of(email)).raise_for_status()
+    return email
 
 
 def profile_of(account: PartyClients) -> str:

@@ -20,6 +20,7 @@ CONSUMER = "consumers use the pages of the portal, or HTTP"
 BLOG = "editors use HTTP, or the command `attestlab blog import`"
 INBOX = "consumers read what was delivered to them on pages and by HTTP"
 FORMS_OF_STRANGERS = ("reset-password", "signin", "signup", "verify-email")
+ACCOUNT = "a person changes their account on its pages"
 WITHOUT_VERB = {
     **dict.fromkeys(("GET /", "GET /a/{id}", "GET /a/{id}/badge.svg", "GET /assets/{name}", "GET /docs"), PAGE),
     **dict.fromkeys(("GET /favicon.ico", "GET /find", "GET /robots.txt", "GET /.well-known/security.txt"), PAGE),
@@ -51,6 +52,14 @@ WITHOUT_VERB = {
     **dict.fromkeys(("POST /v1/api-keys/{id}/compromise", "POST /v1/api-keys/{id}/revoke"), CONSUMERS),
     **dict.fromkeys(("GET /v1/consumer/api-keys", "POST /v1/consumer/api-keys"), CONSUMERS),
     **dict.fromkeys(("POST /v1/consumer/api-keys/{id}/revoke", "POST /v1/auth/logout"), CONSUMERS),
+    **dict.fromkeys(("POST /v1/auth/password/forgot", "POST /v1/auth/password/reset"), ACCOUNT),
+    **dict.fromkeys(("POST /v1/consumer/signup", "POST /v1/consumer/verify-email"), ACCOUNT),
+    **dict.fromkeys(("POST /v1/consumer/verify-email/resend", "GET /v1/consumer/me", "PATCH /v1/consumer/me"), ACCOUNT),
+    **dict.fromkeys(
+        ("PUT /v1/consumer/me/username", "POST /v1/consumer/me/delete", "POST /v1/consumer/emails"), ACCOUNT
+    ),
+    **dict.fromkeys((f"{method} /v1/consumer/emails/{{email}}" for method in ("PATCH", "DELETE")), ACCOUNT),
+    "GET /v1/consumer/export": ACCOUNT,
     **dict.fromkeys(("POST /v1/users", "POST /v1/users/accept-invite", "DELETE /v1/users/{id}"), CONSUMERS),
     **dict.fromkeys(("PATCH /v1/users/{id}", "POST /v1/me/password", "GET /v1/orgs", "POST /v1/orgs"), CONSUMERS),
     **dict.fromkeys(("GET /v1/orgs/{id}", "PATCH /v1/orgs/{id}"), CONSUMERS),

@@ -22,6 +22,7 @@ WALKS = {
     "billing": "billing/test_subscriptions_over_http.py"
     "::test_a_larger_plan_holds_with_the_next_request_and_is_charged_for_the_rest_of_the_month",
     "blog": "blog/test_blog_over_http.py::test_a_post_is_written_published_changed_and_archived",
+    "consumer": "consumer/test_sign_up.py::test_an_account_begins_with_the_verification_of_its_address",
     "delivery": "delivery/test_delivery_over_http.py::test_a_recipient_with_an_account_gets_it_immediately_with_a_mail",
     "exports": "exports/test_status_lists.py::test_a_mint_is_0_and_its_revocation_is_1_at_once",
     "governance": "governance/test_issuer_requests.py::test_request_is_approved_by_another_and_executed_by_the_tenant",

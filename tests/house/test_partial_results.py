@@ -44,6 +44,8 @@ LISTS = {
     "GET /v1/attestations/{id}/delivery": {"items": Kind.BOUNDED},
     "GET /v1/consumer/portfolio/{username}": {"protections": Kind.PAGE},
     "GET /v1/consumer/protections/{id}/verifications": {"items": Kind.BOUNDED},
+    "GET /v1/consumer/export": {"sessions": Kind.WHOLE, "api_keys": Kind.WHOLE},
+    "GET /v1/consumer/me": {"emails": Kind.BOUNDED},
     "GET /v1/issuers/{id}/blast-radius": {
         "by_recipient": Kind.CUT,
         "by_schema": Kind.BOUNDED,
@@ -72,6 +74,7 @@ LISTS = {
     "POST /v1/risk/ato/backfill": {"rejected": Kind.COUNTED},
     "POST /v1/risk/signals/bulk": {"rejected": Kind.COUNTED},
     "POST /v1/risk/simulate": {"curve": Kind.BOUNDED, "flips": Kind.BOUNDED, "examples": Kind.SAMPLE},
+    "PATCH /v1/consumer/me": {"emails": Kind.BOUNDED},
     "PUT /v1/policies/attributes": {"items": Kind.WHOLE},
     "PUT /v1/risk/mappings": {"items": Kind.WHOLE},
 }
@@ -93,6 +96,7 @@ WRITES_OF_MANY = {
 WRITES_OF_ONE = set(
     """
     DELETE /v1/consumer/protections/{id}
+    DELETE /v1/consumer/emails/{email}
     DELETE /v1/issuers/{id}/logo
     DELETE /v1/platform/blog/posts/{id}
     DELETE /v1/risk/lists/{id}
@@ -100,6 +104,8 @@ WRITES_OF_ONE = set(
     DELETE /v1/webhooks/endpoints/{id}
     PATCH /v1/consumer/inbox/{id}
     PATCH /v1/consumer/protections/{id}
+    PATCH /v1/consumer/emails/{email}
+    PATCH /v1/consumer/me
     PATCH /v1/issuers/{id}
     PATCH /v1/orgs/{id}
     PATCH /v1/users/{id}
@@ -125,6 +131,8 @@ WRITES_OF_ONE = set(
     POST /v1/attestations/{id}/supersede
     POST /v1/auth/login
     POST /v1/auth/logout
+    POST /v1/auth/password/forgot
+    POST /v1/auth/password/reset
     POST /v1/auth/refresh
     POST /v1/billing/addons/attach
     POST /v1/billing/addons/detach
@@ -137,6 +145,11 @@ WRITES_OF_ONE = set(
     POST /v1/consumer/inbox/{id}/decline
     POST /v1/consumer/protections
     POST /v1/consumer/protections/{id}/revoke
+    POST /v1/consumer/emails
+    POST /v1/consumer/me/delete
+    POST /v1/consumer/signup
+    POST /v1/consumer/verify-email
+    POST /v1/consumer/verify-email/resend
     POST /v1/governance/issuer-requests
     POST /v1/governance/issuer-requests/{id}/approve
     POST /v1/governance/issuer-requests/{id}/reject
@@ -177,6 +190,7 @@ WRITES_OF_ONE = set(
     POST /v1/webhooks/endpoints
     POST /v1/webhooks/endpoints/{id}/rotate
     POST /v1/webhooks/test-delivery
+    PUT /v1/consumer/me/username
     PUT /v1/issuers/{id}/logo
     PUT /v1/platform/blog/posts/{id}
     PUT /v1/policies/{id}
@@ -219,6 +233,7 @@ COMMANDS = {
     "tenant plan": None,
     "tenant invoices": Kind.WHOLE,
     "consumer create": None,
+    "consumer invite": None,
     "blog import": Kind.WHOLE,
     "policy check": Kind.BOUNDED,
     "policy simulate": Kind.CUT,

@@ -40,6 +40,7 @@ UNKNOWN = {"attr": "x", "op": "eq", "value": 1}
 THRESHOLD = {"rule_id": "x", "attribute": "signal.score"}
 HOOK = {"name": "n", "url": "https://hooks.example.com/", "event_filters": ["key.*"]}
 
+SIGNUP = {"email": "ada@people.example", "password": "correct horse battery staple", "name": "Ada"}
 POST = {"title": "Why a log?", "category": "engineering", "content": "Because."}
 TYPE = {"name": "delivery", "version": "1.0.0", "schema": {}}
 
@@ -133,6 +134,16 @@ FAULTS = [
     Fault("create_billing_portal_link", {"return_url": "javascript:alert(1)"}, "/return_url"),
     Fault("create_receipt_type", {**TYPE, "schema": {"$ref": "#/nowhere"}}, "/schema/$ref"),
     Fault("create_receipt_type", {**TYPE, "display_name": TWO_LINES}, "/display_name"),
+    Fault("sign_up_consumer", {**SIGNUP, "email": "ada"}, "/email"),
+    Fault("sign_up_consumer", {**SIGNUP, "password": "short"}, "/password"),
+    Fault("sign_up_consumer", {**SIGNUP, "name": TWO_LINES}, "/name"),
+    Fault("sign_up_consumer", {**SIGNUP, "invitation_token": "x"}, "/invitation_token"),
+    Fault("verify_email", {"token": "x"}, "/token"),
+    Fault("resend_verification", {"email": "ada"}, "/email"),
+    Fault("forget_password", {"email": "ada"}, "/email"),
+    Fault("reset_password", {"token": "x", "password": "correct horse battery staple"}, "/token"),
+    Fault("update_account", {"name": TWO_LINES}, "/name"),
+    Fault("add_email", {"email": "ada"}, "/email"),
     Fault("create_webhook_endpoint", {**HOOK, "url": "http://a.example"}, "/url"),
     Fault("create_webhook_endpoint", {**HOOK, "event_filters": ["x"]}, "/event_filters/0"),
     Fault("update_webhook_endpoint", {"name": TWO_LINES}, "/name", {"id": "endpoint"}),
@@ -163,7 +174,11 @@ WITHOUT_A_CHECK = {
     *("send_inbox_item_form", "send_protect_form", "send_reset_form", "send_settings_form", "send_signin_form"),
     *("send_signout_form", "send_signup_form", "send_verify_form"),
     *("deprecate_receipt_type", "create_challenge", "set_risk_settings", "activate_policy", "rotate_webhook_secret"),
+    *("choose_username", "make_email_primary", "delete_account"),
 }
+
+
+OF_CONSUMERS = {"create_consumer_key", "update_account", "add_email"}
 
 
 class World(NamedTuple):
@@ -204,7 +219,7 @@ def make_world(tour: TourRecorder, access: AccessScenario) -> World:
 def find_client(world: World, operation: str) -> httpx.Client:
     account = world.tour.access.account
     of_consumers = operation.endswith(("_inbox_item", "_inbox_items")) or "_protection" in operation
-    if operation == "create_consumer_key" or of_consumers:
+    if operation in OF_CONSUMERS or of_consumers:
         return account.consumer
     if "_blog_" in operation:
         return account.editor

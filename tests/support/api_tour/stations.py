@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
-from contextlib import closing
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
-
-import httpx
 
 from attestlab.core.encoding import b64url_encode
 from attestlab.exports.badge_picture import BadgeFace, draw_svg
@@ -17,18 +13,22 @@ from attestlab.exports.baking.pictures import bake
 from attestlab.issuers.rules import TrustTier
 from attestlab.orgs.rules import Plan, Role, Scope
 from attestlab.portal import assets
-from attestlab.portal.consumer_session import derive_form_token
 from support.access import PASSWORD
 from support.api_tour.recording import TourRecorder
-from support.attestations import make_mint_body, mint
-from support.billing_portal import find_form_token
+from support.api_tour.stations_of_people import (
+    visit_accounts,
+    visit_billing,
+    visit_billing_portal,
+    visit_consumer_pages,
+    visit_protections,
+    visit_receipts,
+)
+from support.attestations import make_mint_body
 from support.blog import write_post
-from support.consumer_pages import read_cookie, read_link_token
 from support.identity import add_user
 from support.in_process_server import make_client
 from support.issuers import register_issuer
 from support.orgs import read_mailed_token
-from support.protections import make_protection_body, open_consumer
 from support.webhook_delivery import ScriptedTransport
 
 DIPLOMA = sha256(b"the file of a diploma").hexdigest()
@@ -49,12 +49,6 @@ BLOG_POST = {
     "content": "Because *anyone* can check it.",
     "excerpt": "What a signature cannot show.",
     "tags": ["log", "transparency"],
-}
-RECEIPT_TYPE = {
-    "name": "delivery",
-    "version": "1.0.0",
-    "display_name": "Delivery of a parcel",
-    "schema": {"type": "object", "required": ["parcel"], "properties": {"parcel": {"type": "string"}}},
 }
 RISK_RULES = [{"id": "high", "when": {"attr": "signal.score", "op": "gte", "value": 70}}]
 
@@ -392,96 +386,16 @@ def _read_blog(tour: TourRecorder, picture: str) -> None:
         tour.call("get_blog_medium", reader, sha256=picture)
 
 
-def visit_protections(tour: TourRecorder) -> None:
-    url = tour.access.url
-    hedy = open_consumer(tour.access.lab, url, "hedy@consumers.example", "Hedy Lamarr")
-    hedy.choose_profile("hedy")
-    with closing(hedy.client) as consumer, make_client(url) as anyone:
-        body = make_protection_body("sunset", content_type="image", category="photo", visibility="public")
-        place = {"id": tour.call("create_protection", consumer, body)["id"]}
-        tour.call("update_protection", consumer, {"description": "From the harbour."}, **place)
-        tour.call("get_protection", consumer, **place)
-        tour.call("list_protections", consumer, visibility="public", limit=1)
-        tour.call("list_protection_verifications", consumer, days=2, **place)
-        tour.call("get_portfolio", anyone, username="hedy", limit=1)
-        tour.call("revoke_protection", consumer, {"reason": "The file was changed."}, **place)
-        tour.call("remove_protection", consumer, **place)
-
-
-def visit_billing(tour: TourRecorder) -> None:
-    made = tour.access.lab.orgs.create_tenant("Payer", plan=Plan.FREE)
-    with make_client(tour.access.url, key=made.api_key) as payer:
-        tour.call("preview_subscription", payer, {"plan": "STARTER", "addons": {"extra_issuers": 2}})
-        tour.call("change_subscription", payer, {"plan": "STARTER"})
-        tour.call("attach_addon", payer, {"addon_key": "extra_issuers", "quantity": 2})
-        tour.call("get_subscription", payer)
-        tour.call("list_addons", payer)
-        tour.call("get_usage", payer)
-        tour.call("get_entitlements", payer)
-        invoices = tour.call("list_invoices", payer, limit=1)
-        tour.call("get_invoice", payer, id=invoices["items"][0]["id"])
-        tour.call("preview_invoice", payer)
-        tour.call("detach_addon", payer, {"addon_key": "extra_issuers"}, Prefer="return=representation")
-        tour.fail(409, "change_subscription", payer, {"plan": "ENTERPRISE"})
-    with make_client(tour.access.url) as reader:
-        tour.call("list_plans", reader)
-
-
-def visit_billing_portal(tour: TourRecorder) -> None:
-    wanted = {"return_url": "http://127.0.0.1:3000/settings", "flow": "addons"}
-    opened = tour.call("create_billing_portal_link", tour.account.with_key, wanted)
-    with make_client(tour.access.url) as browser:
-        tour.call("get_billing_page", browser, token=opened["portal_url"].rpartition("token=")[2])
-        change = {"addon_key": "extra_issuers", "quantity": "2"}
-        tour.call("get_billing_change_page", browser, **change)
-        token = find_form_token(tour.responses["get_billing_change_page"].text)
-        tour.call("send_billing_change", browser, {**change, "form_token": token})
-
-
-def visit_receipts(tour: TourRecorder) -> None:
-    key = tour.account.with_key
-    tour.call("create_receipt_type", key, RECEIPT_TYPE)
-    tour.call("list_receipt_types", key, status="active", limit=1)
-    tour.call("get_receipt_type", key, name="delivery")
-    tour.call("deprecate_receipt_type", key, {"version": "1.0.0", "reason": "replaced by 2.0.0"}, name="delivery")
-
-
-def visit_consumer_pages(tour: TourRecorder) -> None:
-    with make_client(tour.access.url) as browser:
-        browser.headers["Origin"] = tour.access.url
-        tour.call("get_signup_page", browser)
-        person = {"email": "maria@consumers.example", "password": PASSWORD}
-        tour.call("send_signup_form", browser, {**person, "name": "Maria Mitchell", "username": "maria"})
-        token = {"token": read_link_token(tour.access.lab, person["email"], "verify-email")}
-        tour.call("get_verify_page", browser, **token)
-        tour.call("send_verify_form", browser, {**token, "password": PASSWORD})
-        tour.call("get_signin_page", browser, next="settings")
-        tour.call("send_signin_form", browser, {**person, "next": "settings"})
-        _use_consumer_pages(tour, browser, person["email"])
-        tour.call("get_reset_page", browser)
-        tour.call("send_reset_form", browser, {"email": person["email"]})
-
-
-def _use_consumer_pages(tour: TourRecorder, browser: httpx.Client, email: str) -> None:
-    """Call what needs a session, and end it."""
-    issuer = register_issuer(tour.account.with_key)
-    assert mint(tour.account.with_key, make_mint_body(issuer, recipient_email=email)).status_code == 201
-    session = {"form_token": derive_form_token(read_cookie(browser))}
-    page = tour.call("get_inbox_page", browser)
-    [item] = set(re.findall(r'href="inbox/([0-9a-f-]{36})"', page or browser.get("/inbox").text))
-    tour.call("get_inbox_item_page", browser, id=item)
-    tour.call("send_inbox_item_form", browser, {**session, "action": "ARCHIVED"}, id=item)
-    picture = {"content_hash": DIPLOMA, "title": "A comet", "content_type": "image", "category": "photo"}
-    tour.call("send_protect_form", browser, {**session, "action": "create", **picture, "visibility": "public"})
-    tour.call("get_protect_page", browser)
-    tour.call("get_portfolio_page", browser, username="maria")
-    tour.call("get_settings_page", browser)
-    tour.call("send_settings_form", browser, {**session, "action": "export"})
-    tour.call("send_signout_form", browser, session)
-
-
 STATIONS = (
-    *(visit_identity, visit_organizations, visit_api_keys, visit_issuers, visit_governance, visit_attestations),
+    *(
+        visit_identity,
+        visit_organizations,
+        visit_api_keys,
+        visit_accounts,
+        visit_issuers,
+        visit_governance,
+        visit_attestations,
+    ),
     *(visit_log, visit_policies, visit_risk, visit_webhooks, visit_lake, visit_blog, visit_protections, visit_billing),
     *(visit_billing_portal, visit_receipts, visit_consumer_pages),
     *(visit_operations, visit_errors),
