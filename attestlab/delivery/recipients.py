@@ -1,25 +1,24 @@
 """Recipients: whose account has an address or a username, read once for all mints of a group.
 
-An account that a group opens or that gets an address in it marks the transaction, and later reads see it.
+An account that a group opens, or that gets or loses an address in it, marks the transaction, and later reads see it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import ARRAY, CompoundSelect, String, any_, bindparam, or_, select, union_all
 
 from attestlab.consumer.accounts import store as account_store
+from attestlab.consumer.accounts.store import ACCOUNTS_CHANGED
 from attestlab.core.db.foreseen_reads import ForeseenRead
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.store import users
-
-ACCOUNTS_CHANGED: Final = "delivery.accounts_changed"  # in a transaction's memo once an account got an address
 
 
 class Recipient(NamedTuple):

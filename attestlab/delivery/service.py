@@ -12,6 +12,7 @@ from uuid import UUID
 
 from attestlab.consumer.accounts.addresses import require_unclaimed
 from attestlab.consumer.accounts.invitations import invite
+from attestlab.consumer.accounts.store import ACCOUNTS_CHANGED
 from attestlab.consumer.inbox import rules
 from attestlab.consumer.inbox import store as inbox_store
 from attestlab.consumer.inbox.counts import count_item
@@ -26,7 +27,7 @@ from attestlab.core.records import audited_write
 from attestlab.core.records.actors import Actor, SystemActor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.delivery import recipients
-from attestlab.delivery.recipients import ACCOUNTS, ACCOUNTS_CHANGED, Recipient
+from attestlab.delivery.recipients import ACCOUNTS, Recipient
 from attestlab.delivery.share_links import Links
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.keys import KEYS_CHANGED
