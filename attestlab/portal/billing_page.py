@@ -20,7 +20,7 @@ _FLOWS: Final = {
     PortalFlow.ADDONS.value: "Add-ons",
     PortalFlow.INVOICES.value: "Invoices",
 }
-_SHOWN_LIMITS: Final = ("attestations_per_day", "verifications_per_day", "issuers", "agents", "webhook_endpoints")
+_LIMITS: Final = ("attestations_per_day", "verifications_per_day", "issuers", "agents", "webhook_endpoints")
 _MAX_INVOICES = 50
 _WITHOUT_MINOR_UNIT: Final = frozenset({"CLP", "ISK", "JPY", "KRW", "PYG", "UGX", "VND", "XAF", "XOF"})  # ISO 4217
 
@@ -49,7 +49,7 @@ class PlanOffer(NamedTuple):
 
     name: str
     amount_minor: int | None
-    limits: Sequence[tuple[str, int | bool | None]]
+    limits: Sequence[str]
 
 
 class PortalContent(NamedTuple):
@@ -150,14 +150,27 @@ def _ask(change: PortalChange, current: Plan, names: Mapping[AddOn, str]) -> str
 
 def _offer(priced: PricedPlan) -> PlanOffer:
     limits = public_limits(priced.limits)
-    shown = [(name.replace("_", " "), limits[name]) for name in _SHOWN_LIMITS]
-    return PlanOffer(priced.plan.value, priced.amount_minor, shown)
+    return PlanOffer(priced.plan.value, priced.amount_minor, [_describe_limit(name, limits[name]) for name in _LIMITS])
+
+
+def _describe_limit(name: str, limit: int | None) -> str:
+    """Describe a limit of a plan for people.
+
+    >>> [_describe_limit(*each) for each in (("agents", 1), ("issuers", None), ("attestations_per_day", 10_000))]
+    ['1 agent', 'unlimited issuers', '10,000 attestations a day']
+    """
+    words = name.replace("_per_", " a ").replace("_", " ")
+    if limit is None:
+        return f"unlimited {words}"
+    return f"{limit:,} {words.removesuffix('s') if limit == 1 else words}"
 
 
 def _render(template: str, visit: PortalVisit, *, root: str, **facts: Any) -> Html:
     html = render_page(
         template,
+        status=200,
         root=root,
+        inline_css="",
         tenant=visit.tenant_name,
         return_url=visit.link.return_url,
         return_host=urlsplit(visit.link.return_url).netloc,

@@ -228,7 +228,7 @@ def test_the_portal_works_in_a_browser_without_a_script(
         page = context.new_page()
         page.on("request", lambda request: asked.append(request.url))
         visit(page, clients, clients.tenant)
-        page.get_by_role("link", name="See the change to STARTER").click()
+        page.get_by_role("link", name="Choose STARTER").click()
         page.get_by_role("button", name="Confirm").click()
         page.get_by_text("STARTER · 29.00 USD a month").wait_for()
         page.get_by_role("link", name="Add-ons").click()
