@@ -11,6 +11,8 @@ from attestlab.attestations.inbox.shapes import InboxFilter
 from attestlab.attestations.receipt_content import ReceiptStatus
 from attestlab.attestations.schemas.catalogue import CATALOGUE, ContentType
 from attestlab.billing import rules as billing_rules
+from attestlab.billing.portal_page.shapes import PROVIDERS
+from attestlab.billing.providers.provider import PortalFlow
 from attestlab.blog import rules as blog_rules
 from attestlab.consumer.accounts import rules as account_rules
 from attestlab.consumer.inbox.rules import DeliveryState, ReadState
@@ -78,7 +80,9 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "Realm": org_rules.Realm,
     "Plan": org_rules.Plan,
     "AddOn": org_rules.AddOn,
+    "BillingPortalFlow": PortalFlow,
     "BillingProvider": billing_rules.Provider,
+    "NamedBillingProvider": PROVIDERS,
     "InvoiceStatus": billing_rules.InvoiceStatus,
     "SubscriptionStatus": billing_rules.SubscriptionStatus,
     "ApiKeyEnvironment": org_rules.Environment,

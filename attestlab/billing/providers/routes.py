@@ -1,6 +1,7 @@
 """HTTP route for what Stripe sends."""
 
 from attestlab.billing.providers.service import StripeEvents
+from attestlab.billing.providers.shapes import StripeEventOut
 from attestlab.web.executor import Executor
 from attestlab.web.request import Request
 from attestlab.web.routing.authorization import PUBLIC
@@ -11,7 +12,7 @@ _BODY_LIMIT_BYTES = 256 * 1024
 
 
 @routes.post("/billing/stripe/webhook", scope=PUBLIC, signed=True, idempotency="none", body_limit=_BODY_LIMIT_BYTES)
-async def record_stripe_event(request: Request, stripe_events: StripeEvents, executor: Executor) -> None:
+async def record_stripe_event(request: Request, stripe_events: StripeEvents, executor: Executor) -> StripeEventOut:
     """Take an event that Stripe signed: the tenant it is about gets the plan and the add-ons that it pays for there.
 
     Each event takes effect once, and without a `Stripe-Signature` of the last five minutes it is a 400. The service
@@ -22,3 +23,4 @@ async def record_stripe_event(request: Request, stripe_events: StripeEvents, exe
     if customer_id is not None:
         reading = await executor.outbound.run(f"stripe:{customer_id}", stripe_events.ask, event, customer_id)
         await executor.write(lambda tx: stripe_events.apply(reading, tx=tx))
+    return StripeEventOut(received=True)
