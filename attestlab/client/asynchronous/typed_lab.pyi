@@ -33,6 +33,7 @@ from attestlab.client.collections.filters import (
     DecisionFilterArgs,
     ListFilterArgs,
     NoFilterArgs,
+    ReceiptTypeFilterArgs,
     SignalFilterArgs,
 )
 from attestlab.client.collections.issuers import KeyLike, RequestLike
@@ -92,6 +93,7 @@ from attestlab.client.handles.policies import (
     ThresholdLike,
     VersionHandle,
 )
+from attestlab.client.handles.receipt_types import ReceiptTypeHandle, ReceiptTypeLike
 from attestlab.client.handles.replays import ContextReplay, Contexts
 from attestlab.client.handles.risk import (
     BulkHandle,
@@ -290,6 +292,11 @@ class AsyncPolicySummary(PolicySummaryHandle):
         """Return the newest document as TOML."""
     async def versions(self) -> Records[AsyncVersion]:
         """List the versions, newest first; returns each with its status, author and digest."""
+
+class AsyncReceiptType(ReceiptTypeHandle):
+    """A version of a receipt type."""
+    async def deprecate(self, *, reason: str | None = None) -> AsyncReceiptType:
+        """Deprecate this version; `lab.receipt_types.deprecate` explains the result and errors."""
 
 class AsyncRecordedDecision(RecordedDecisionHandle):
     """A decision as it was recorded: the result and the rules that matched, the deciding one first."""
@@ -987,6 +994,32 @@ class AsyncWebhookNoun:
     ) -> AsyncWebhookEndpoint:
         """Change an endpoint; what is None is unchanged. The status is `active` or `disabled`."""
 
+class AsyncReceiptTypeNoun:
+    """The tenant's receipt types; `lab.receipt_types["delivery@1.0.0"]` finds a version, `["delivery"]` the newest."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncReceiptType]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncReceiptType]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AsyncReceiptType]: ...
+    async def create(
+        self,
+        name: str,
+        version: str,
+        schema: Mapping[str, object],
+        *,
+        display_name: str | None = None,
+        description: str = "",
+    ) -> AsyncReceiptType:
+        """Create a receipt type, or a further version of one. A version never changes."""
+    async def deprecate(self, receipt_type: ReceiptTypeLike, *, reason: str | None = None) -> AsyncReceiptType:
+        """Deprecate a version, or all of a type: no new receipt has it, and those that exist stay valid."""
+    def list(
+        self, *, limit: int | None = None, **filters: Unpack[ReceiptTypeFilterArgs]
+    ) -> AsyncListing[AsyncReceiptType]:
+        """List the newest version of each type, newest first."""
+
 class AsyncAuditNoun:
     """The lines of the tenant's audit trail, newest first."""
     @property
@@ -1067,6 +1100,7 @@ class AsyncLab:
     lists: AsyncListNoun
     people: AsyncPeopleNoun
     webhooks: AsyncWebhookNoun
+    receipt_types: AsyncReceiptTypeNoun
     audit: AsyncAuditNoun
     billing: AsyncBillingNoun
     verifications: AsyncRows
