@@ -65,7 +65,7 @@ def test_unread_items_are_counted_for_the_profile(registry: Registry, ada: Recip
     ada.client.patch(f"{INBOX}/{ada.list()['items'][0]['id']}", json={"read_state": "READ"})
 
     assert ada.client.get("/v1/consumer/me").json()["unread"] == 1
-    assert len(ada.client.get("/v1/consumer/export").json()["inbox"]) == 2
+    assert len(ada.client.get("/v1/consumer/export").json()["parts"]["inbox"]) == 2
 
 
 def test_a_deleted_account_leaves_the_issuer_what_it_knew(registry: Registry, ada: Recipient) -> None:
