@@ -14,7 +14,7 @@ from uuid import UUID
 from attestlab.billing import store
 from attestlab.billing.charges import sum_lines
 from attestlab.billing.events import InvoiceCreated, SubscriptionCreated, SubscriptionUpdated
-from attestlab.billing.rules import InvoiceStatus, Line, Period, Provider, SubscriptionStatus, month_of
+from attestlab.billing.rules import BillingPeriod, InvoiceStatus, Line, Provider, SubscriptionStatus, month_of
 from attestlab.billing.tables import InvoiceRecord, SubscribedAddOnRecord, SubscriptionRecord
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
@@ -160,7 +160,7 @@ def issue_invoice(
     account: BillingAccount,
     lines: Iterable[Line],
     *,
-    period: Period,
+    period: BillingPeriod,
     currency: str,
     actor: Actor,
     at: datetime,

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from attestlab.billing import charges, rules
 from attestlab.billing.accounts import BillingAccount
-from attestlab.billing.results import ChangePreview, Effect, InvoiceState
+from attestlab.billing.results import ChangePreview, InvoiceState, LimitEffect
 from attestlab.billing.rules import InvoiceStatus, Prices, month_of
 from attestlab.billing.usage import COUNTS, DAILY, limit_of, used_today
 from attestlab.core.db.tables import Execute
@@ -57,12 +57,12 @@ def draft_invoice(plan: Plan, addons: Mapping[AddOn, int], *, prices: Prices, no
 
 def _list_effects(
     execute: Execute, account: BillingAccount, plan: Plan, addons: Mapping[AddOn, int], now: datetime
-) -> list[Effect]:
+) -> list[LimitEffect]:
     """List the limits that a change alters."""
     before = account.allowance
     after = allowance_for(plan.value, account.tenant.adjusted, encode_addons(addons))
     return [
-        Effect(name, limit_of(before, name), limit_of(after, name), _count_used(execute, account, name, now))
+        LimitEffect(name, limit_of(before, name), limit_of(after, name), _count_used(execute, account, name, now))
         for name in _list_resources()
         if limit_of(before, name) != limit_of(after, name)
     ]

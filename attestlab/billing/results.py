@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from attestlab.billing.rules import Line, Period, invoice_number
+from attestlab.billing.rules import BillingPeriod, Line, invoice_number
 from attestlab.billing.store import decode_lines
 from attestlab.billing.tables import InvoiceRecord, SubscribedAddOnRecord
 from attestlab.billing.usage import DayUse, ResourceUse
@@ -72,7 +72,7 @@ class InvoiceState:
         )
 
 
-class Effect(NamedTuple):
+class LimitEffect(NamedTuple):
     """How a change alters one limit; `used` is None for a limit that has no total use, such as that of a minute."""
 
     resource: str
@@ -93,14 +93,14 @@ class ChangePreview:
     effective_at: datetime
     due_now_minor: int
     next_invoice: InvoiceState
-    effects: Sequence[Effect]
+    effects: Sequence[LimitEffect]
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What a tenant used in a period, by resource and by day."""
 
-    period: Period
+    period: BillingPeriod
     items: Sequence[ResourceUse]
     daily: Sequence[DayUse]
 

@@ -5,9 +5,9 @@ from uuid import UUID
 from attestlab.billing import rules
 from attestlab.billing.results import (
     ChangePreview,
-    Effect,
     Entitlements,
     InvoiceState,
+    LimitEffect,
     OfferedAddOn,
     PricedPlan,
     SubscriptionState,
@@ -66,7 +66,7 @@ _render_subscription = RowRenderer(
 )
 _render_line = RowRenderer(InvoiceLineOut, Line)
 _render_invoice = RowRenderer(InvoiceOut, InvoiceState, lines=lambda row: [_render_line(each) for each in row.lines])
-_render_effect = RowRenderer(EffectOut, Effect)
+_render_effect = RowRenderer(EffectOut, LimitEffect)
 _render_preview = RowRenderer(
     PreviewOut,
     ChangePreview,

@@ -49,7 +49,7 @@ class Provider(StrEnum):
     FLUTTERWAVE = "flutterwave"
 
 
-class Period(NamedTuple):
+class BillingPeriod(NamedTuple):
     """A calendar month in UTC: from its start until just before its end."""
 
     start: datetime
@@ -95,17 +95,17 @@ class Prices:
         return (self.plan(plan) or 0) + self.addon_unit * sum(addons.values())
 
 
-def month_of(at: datetime) -> Period:
+def month_of(at: datetime) -> BillingPeriod:
     """Return the period that contains a moment.
 
     >>> month_of(datetime(2026, 12, 31, 23, 59, tzinfo=UTC)).end.isoformat()
     '2027-01-01T00:00:00+00:00'
     """
     start = at.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    return Period(start, (start + timedelta(days=32)).replace(day=1))
+    return BillingPeriod(start, (start + timedelta(days=32)).replace(day=1))
 
 
-def parse_month(text: str) -> Period:
+def parse_month(text: str) -> BillingPeriod:
     """Parse a period as clients name it, such as 2026-11.
 
     Raises:

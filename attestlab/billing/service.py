@@ -20,7 +20,7 @@ from attestlab.billing.results import (
     SubscriptionState,
     Usage,
 )
-from attestlab.billing.rules import MAX_QUANTITY, Line, Period, Prices, Provider, SubscriptionStatus, month_of
+from attestlab.billing.rules import MAX_QUANTITY, BillingPeriod, Line, Prices, Provider, SubscriptionStatus, month_of
 from attestlab.billing.tables import SubscribedAddOnRecord
 from attestlab.billing.thresholds import ReachedThreshold
 from attestlab.core.clock import Clock
@@ -201,7 +201,7 @@ class Billing:
             account = accounts.load(connection.execute, caller.tenant_id)
         return draft_invoice(account.next_plan, account.addons, prices=self.prices, now=self.clock.now())
 
-    def usage(self, period: Period | None = None, *, caller: Caller) -> Usage:
+    def usage(self, period: BillingPeriod | None = None, *, caller: Caller) -> Usage:
         """Return what the tenant used in a period, by default in the current one.
 
         Raises:
@@ -302,7 +302,7 @@ class Billing:
         return row
 
     def _issue(self, tx: Transaction, account: BillingAccount, lines: list[Line], actor: Actor, now: datetime) -> None:
-        period = Period(now, month_of(now).end)
+        period = BillingPeriod(now, month_of(now).end)
         accounts.issue_invoice(tx, account, lines, period=period, currency=self.prices.currency, actor=actor, at=now)
 
     def _describe(self, account: BillingAccount) -> SubscriptionState:

@@ -7,9 +7,9 @@ from pydantic import Field, StringConstraints
 from attestlab.billing.rules import MAX_QUANTITY, InvoiceStatus, Provider, SubscriptionStatus
 from attestlab.core.filters import NO_CONDITION, Filters
 from attestlab.core.shapes import In, Moment, Out, Uuid, one_of
+from attestlab.identity.shapes import PlanName
 from attestlab.orgs.rules import AddOn, Plan
 
-PlanName = Annotated[str, one_of(Plan)]
 AddOnKey = Annotated[str, one_of(AddOn)]
 InvoiceStatusName = Annotated[str, one_of(InvoiceStatus)]
 SubscriptionStatusName = Annotated[str, one_of(SubscriptionStatus)]

@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from attestlab.attestations import store as attestation_store
 from attestlab.billing.accounts import BillingAccount
-from attestlab.billing.rules import Period, percent_of
+from attestlab.billing.rules import BillingPeriod, percent_of
 from attestlab.core.db.tables import Execute, fetch_all, table_of
 from attestlab.issuers import store as issuer_store
 from attestlab.orgs import quotas
@@ -46,7 +46,7 @@ class DayUse(NamedTuple):
 
 
 class ResourceUse(NamedTuple):
-    """How much of a limit is used; a daily one begins anew at `resets_at`."""
+    """How much of a limit is used; a daily one begins at 0 again at `resets_at`."""
 
     resource: str
     used: int
@@ -76,7 +76,7 @@ def used_today(execute: Execute, tenant_id: UUID, resource: str, *, now: datetim
     return int(execute(select(usage_days.c.used).where(*today)).scalar() or 0)
 
 
-def list_days(execute: Execute, tenant_id: UUID, period: Period, *, now: datetime) -> list[DayUse]:
+def list_days(execute: Execute, tenant_id: UUID, period: BillingPeriod, *, now: datetime) -> list[DayUse]:
     """List every day of a period until today, oldest first, with days without any use."""
     query = select(usage_days.c.day, usage_days.c.metric, usage_days.c.used).where(
         usage_days.c.tenant_id == tenant_id,

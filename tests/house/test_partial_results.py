@@ -37,7 +37,8 @@ class Kind(Enum):
 
 # Members that are parts of one object, and always whole.
 PARTS = {
-    *("approvals", "attempts", "by", "diagnostics", "event_filters", "factors", "hashes", "keys", "matched_rules"),
+    *("addons", "approvals", "attempts", "by", "diagnostics", "effects", "event_filters", "factors", "hashes", "keys"),
+    *("lines", "matched_rules"),
     *("reasons", "return_origins", "roles", "rules", "scopes", "tags", "tests", "truncated", "warnings"),
 }
 LISTS = {
@@ -51,6 +52,9 @@ LISTS = {
         "by_schema": Kind.BOUNDED,
         "by_month": Kind.BOUNDED,
     },
+    "GET /v1/billing/addons": {"items": Kind.BOUNDED},
+    "GET /v1/billing/plans": {"items": Kind.BOUNDED},
+    "GET /v1/billing/usage": {"items": Kind.BOUNDED, "daily": Kind.BOUNDED},
     "GET /v1/lake/datasets": {"items": Kind.BOUNDED},
     "GET /v1/lake/datasets/{name}": {"columns": Kind.BOUNDED, "rows": Kind.CUT},
     "GET /v1/log/entries": {"items": Kind.PAGE},

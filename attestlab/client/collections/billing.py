@@ -41,6 +41,9 @@ class BillingCollection(Collection[InvoiceHandle]):
     def plans(self) -> builtins.list[PlanHandle]:
         """List all plans with their limits and prices, the smallest first.
 
+        Returns:
+            The four plans; the price of ENTERPRISE is None, because it is agreed with the operator.
+
         >>> [plan.plan for plan in lab.billing.plans()]
         ['FREE', 'STARTER', 'PROFESSIONAL', 'ENTERPRISE']
         """
@@ -102,6 +105,9 @@ class BillingCollection(Collection[InvoiceHandle]):
 
     def addons(self) -> builtins.list[OfferedAddOnHandle]:
         """List all add-ons with the price of a unit, and how many units the tenant has.
+
+        Returns:
+            Every add-on, whether attached or not.
 
         >>> [addon.addon_key for addon in lab.billing.addons()][:2]
         ['extra_verifications', 'extra_issuers']

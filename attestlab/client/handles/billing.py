@@ -6,14 +6,19 @@ from typing import ClassVar
 
 from attestlab.billing.shapes import (
     AddOnOut,
+    DayUseOut,
+    EffectOut,
     EntitlementsOut,
+    InvoiceLineOut,
     InvoiceOut,
     OfferedAddOnOut,
     PlanOut,
     PreviewOut,
+    ResourceUseOut,
     SubscriptionOut,
     UsageOut,
 )
+from attestlab.client.analysis.records import Records
 from attestlab.client.handles.base import Handle
 
 
@@ -21,6 +26,7 @@ class InvoiceHandle(InvoiceOut, Handle):
     """An invoice, or the draft of the next one."""
 
     shown_fields: ClassVar = ("number", "status", "amount_minor", "currency", "period_start", "period_end")
+    lines: Records[InvoiceLineOut]
 
 
 class PlanHandle(PlanOut, Handle):
@@ -33,18 +39,22 @@ class SubscriptionHandle(SubscriptionOut, Handle):
     """The tenant's subscription."""
 
     shown_fields: ClassVar = ("plan", "amount_minor", "currency", "pending_plan", "pending_at")
+    addons: Records[AddOnOut]
 
 
 class SubscriptionPreviewHandle(PreviewOut, Handle):
     """What a change would cost and alter."""
 
     shown_fields: ClassVar = ("effective_at", "due_now_minor")
+    effects: Records[EffectOut]
 
 
 class UsageHandle(UsageOut, Handle):
     """What the tenant used in a month."""
 
     shown_fields: ClassVar = ("period_start", "period_end")
+    items: Records[ResourceUseOut]
+    daily: Records[DayUseOut]
 
 
 class EntitlementsHandle(EntitlementsOut, Handle):
