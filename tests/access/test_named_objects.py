@@ -15,6 +15,7 @@ from support.access import AccessScenario, PartyClients, open_access_scenario
 from support.attestations import make_mint_body, mint
 from support.in_process_server import serve_in_thread
 from support.issuers import register_issuer
+from support.receipt_types import create_type
 from support.risk import add_signal
 from support.webhook_endpoints import create_endpoint
 
@@ -50,6 +51,7 @@ BODIES: dict[tuple[str, str, str], Body] = {
     ("profile", "POST /v1/policies/simulate", "policy"): lambda named, _: {
         "policy": _bind("VERIFICATION_PROFILE", named)
     },
+    ("issuer", "POST /v1/receipts", "issuer_id"): lambda named, own: {**own["receipt"], "issuer_id": named},
     ("profile", "POST /v1/verify", "verification_profile_id"): lambda named, own: {
         **{"attestation_id": own["attestation"], "verification_profile_id": named}
     },
@@ -64,11 +66,16 @@ FILTERS = {
     ("issuer", "GET /v1/attestations", "issuer_id"),
     ("pack", "GET /v1/attestations", "pack_id"),
     ("issuer", "GET /v1/governance/issuer-requests", "issuer_id"),
+    ("issuer", "GET /v1/receipts", "issuer_id"),
+    ("issuer", "GET /v1/receipts/export", "issuer_id"),
+    ("issuer", "POST /v1/receipts/search", "issuer_id"),
 }
 # Ids that name nothing of a tenant: the one that a client chooses, and a public one.
 OTHERS = {
     ("POST /v1/attestations/mint", "id"),
     ("POST /v1/attestations/{id}/supersede", "id"),
+    ("POST /v1/receipts", "id"),
+    ("POST /v1/receipts/verify", "receipt_id"),
     ("POST /v1/verify", "attestation_id"),
 }
 
@@ -99,6 +106,7 @@ def objects_of(account: PartyClients) -> dict[str, Any]:
     return {
         "issuer": issuer["id"],
         "mint": body,
+        "receipt": {"receipt_type": create_type(account.with_key)["name"], "payload": {"parcel": "7"}},
         "attestation": mint(client, body).json()["id"],
         "pack": client.post("/v1/attestation-packs", json={"name": "A pack"}).json()["id"],
         "policy": client.post("/v1/policies", json=POLICY).json()["id"],

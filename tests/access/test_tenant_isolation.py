@@ -22,7 +22,7 @@ from support.consumers import ConsumerPortal
 from support.in_process_server import serve_in_thread
 from support.issuers import register_issuer
 from support.protections import protect
-from support.receipt_types import create_type
+from support.receipt_types import create_type, mint_receipt
 from support.risk import add_signal, put_on_list
 from support.webhook_endpoints import create_delivery, create_endpoint
 
@@ -119,6 +119,9 @@ def things_of(account: PartyClients) -> dict[str, str]:
         ],
         "/v1/verification-profiles": profile_of(account),
         "/v1/receipt-types": create_type(account.with_key, str(uuid4()))["name"],
+        "/v1/receipts": mint_receipt(account.with_key, issuer)["receipt_id"],
+        "POST /v1/receipts/{id}/revoke": mint_receipt(account.with_key, issuer)["receipt_id"],
+        "POST /v1/receipts/{id}/redact": mint_receipt(account.with_key, issuer)["receipt_id"],
         "/v1/risk/signals": add_signal(account.with_key)["id"],
         "/v1/risk/cases": add_signal(account.with_key, score=99)["case_id"],
         "/v1/risk/entities": add_signal(account.with_key, entity_type="user", entity_id="user")["entity_id"],
@@ -233,7 +236,16 @@ def test_no_list_contains_another_tenants_objects(access: AccessScenario) -> Non
     ours, theirs = shown_in_lists(access.account, ids), shown_in_lists(access.stranger(), ids)
 
     lists = {"attestations", "attestation-packs", "issuers", "policies", "users", "api-keys", "orgs", "audit/events"}
-    lists |= {"receipt-types", "risk/signals", "risk/cases", "risk/lists", "webhooks/endpoints", "webhooks/events"}
+    lists |= {
+        "receipt-types",
+        "receipts",
+        "receipts/export",
+        "risk/signals",
+        "risk/cases",
+        "risk/lists",
+        "webhooks/endpoints",
+        "webhooks/events",
+    }
     assert {f"/v1/{name}" for name in lists} <= ours
     assert theirs == set()
 

@@ -75,6 +75,7 @@ LISTS = {
         **dict.fromkeys(("without_risk", "transitions", "sweep", "sweeps"), Kind.BOUNDED),
         **dict.fromkeys(("examples", "contexts"), Kind.SAMPLE),
     },
+    "POST /v1/receipts/search": {"items": Kind.PAGE},
     "POST /v1/risk/ato/backfill": {"rejected": Kind.COUNTED},
     "POST /v1/risk/signals/bulk": {"rejected": Kind.COUNTED},
     "POST /v1/risk/simulate": {"curve": Kind.BOUNDED, "flips": Kind.BOUNDED, "examples": Kind.SAMPLE},
@@ -82,7 +83,12 @@ LISTS = {
     "PUT /v1/policies/attributes": {"items": Kind.WHOLE},
     "PUT /v1/risk/mappings": {"items": Kind.WHOLE},
 }
-STREAMS = {"GET /v1/lake/datasets/{name}", "GET /v1/risk/signals/export", "POST /v1/lake/query"}
+STREAMS = {
+    "GET /v1/lake/datasets/{name}",
+    "GET /v1/receipts/export",
+    "GET /v1/risk/signals/export",
+    "POST /v1/lake/query",
+}
 # Writes of many things; every other write is about one object, and stands in ONE.
 WRITES_OF_MANY = {
     "POST /v1/attestations/batch": Kind.EACH,
@@ -177,6 +183,11 @@ WRITES_OF_ONE = set(
     POST /v1/policies/{id}/archive
     POST /v1/policies/{id}/shadow
     POST /v1/receipt-types
+    POST /v1/receipts
+    POST /v1/receipts/search
+    POST /v1/receipts/verify
+    POST /v1/receipts/{id}/redact
+    POST /v1/receipts/{id}/revoke
     POST /v1/risk/ato/evaluate
     POST /v1/risk/cases/{id}/resolve
     POST /v1/risk/challenge

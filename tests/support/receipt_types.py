@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 import httpx
 
@@ -26,3 +27,15 @@ def create_type(client: httpx.Client, name: str = "delivery", version: str = "1.
     assert answer.status_code == 201, answer.text
     created: dict[str, Any] = answer.json()
     return created
+
+
+def mint_receipt(client: httpx.Client, issuer: dict[str, Any]) -> dict[str, Any]:
+    """Mint a receipt of a new type."""
+    name = f"of-{uuid4()}"
+    create_type(client, name)
+    answer = client.post(
+        "/v1/receipts", json={"receipt_type": name, "issuer_id": issuer["id"], "payload": {"parcel": "7"}}
+    )
+    assert answer.status_code == 201, answer.text
+    receipt: dict[str, Any] = answer.json()
+    return receipt

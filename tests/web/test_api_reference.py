@@ -23,7 +23,7 @@ JsonObject = dict[str, Any]
 VERBS = re.compile(
     r"(accept|activate|add|analyze|approve|archive|attach|change|check|compromise|create|decline|deliver|"
     r"deprecate|detach|evaluate|execute|export|find|get|invite|list|load|mint|normalize|preview|publish|"
-    r"put|query|record|recover|refresh|reject|remove|replace|resend|resolve|revoke|rotate|scan|send|set|"
+    r"put|query|record|recover|redact|refresh|reject|remove|replace|resend|resolve|revoke|rotate|scan|search|send|set|"
     r"shadow|sign|simulate|supersede|update|upload|verify)_[a-z_]+"
 )
 

@@ -42,6 +42,7 @@ HOOK = {"name": "n", "url": "https://hooks.example.com/", "event_filters": ["key
 
 SIGNUP = {"email": "ada@people.example", "password": "correct horse battery staple", "name": "Ada"}
 POST = {"title": "Why a log?", "category": "engineering", "content": "Because."}
+RECEIPT = {"receipt_type": "handover", "issuer_id": "issuer"}
 TYPE = {"name": "delivery", "version": "1.0.0", "schema": {}}
 
 
@@ -144,6 +145,10 @@ FAULTS = [
     Fault("reset_password", {"token": "x", "password": "correct horse battery staple"}, "/token"),
     Fault("update_account", {"name": TWO_LINES}, "/name"),
     Fault("add_email", {"email": "ada"}, "/email"),
+    Fault("mint_receipt", {**RECEIPT, "payload": {}}, "/payload/n"),
+    Fault("mint_receipt", {**RECEIPT, "metadata": {"a": "x" * 17_000}}, "/metadata"),
+    Fault("search_receipts", {"receipt_type": "No Name"}, "/receipt_type"),
+    Fault("list_receipts", None, "/cursor", {"cursor": "x"}),
     Fault("create_webhook_endpoint", {**HOOK, "url": "http://a.example"}, "/url"),
     Fault("create_webhook_endpoint", {**HOOK, "event_filters": ["x"]}, "/event_filters/0"),
     Fault("update_webhook_endpoint", {"name": TWO_LINES}, "/name", {"id": "endpoint"}),
@@ -173,6 +178,7 @@ WITHOUT_A_CHECK = {
     "send_billing_change",
     *("send_inbox_item_form", "send_protect_form", "send_reset_form", "send_settings_form", "send_signin_form"),
     *("send_signout_form", "send_signup_form", "send_verify_form"),
+    *("verify_receipt", "revoke_receipt", "redact_receipt"),
     *("deprecate_receipt_type", "create_challenge", "set_risk_settings", "activate_policy", "rotate_webhook_secret"),
     *("choose_username", "make_email_primary", "delete_account"),
 }
@@ -211,6 +217,7 @@ def make_world(tour: TourRecorder, access: AccessScenario) -> World:
     endpoint = key.post("/v1/webhooks/endpoints", json=HOOK).json()
     profile = key.post("/v1/verification-profiles", json={"name": "Border"}).json()
     ids = {"issuer": issuer["id"], "kid": issuer["keys"][0]["kid"], "policy": policy["id"], "endpoint": endpoint["id"]}
+    key.post("/v1/receipt-types", json={"name": "handover", "version": "1.0.0", "schema": {"required": ["n"]}})
     post = access.account.editor.post("/v1/platform/blog/posts", json=POST).json()
     protection = protect(access.account.consumer)
     return World(tour, issuer, {**ids, "profile": profile["id"], "post": post["id"], "protection": protection["id"]})

@@ -110,6 +110,18 @@ def visit_receipts(tour: TourRecorder) -> None:
     tour.call("create_receipt_type", key, RECEIPT_TYPE)
     tour.call("list_receipt_types", key, status="active", limit=1)
     tour.call("get_receipt_type", key, name="delivery")
+    receipt = {"receipt_type": "delivery", "issuer_id": register_issuer(key)["id"], "subject": "parcel 7"}
+    minted = tour.call("mint_receipt", key, {**receipt, "payload": {"parcel": "7"}, "metadata": {"route": "R-1"}})
+    place = {"id": minted["receipt_id"]}
+    tour.call("list_receipts", key, receipt_type="delivery", limit=1)
+    tour.call("search_receipts", key, {"q": "parcel 7", "limit": 1})
+    tour.call("export_receipts", key, format="json", receipt_type="delivery")
+    tour.call("get_receipt", key, **place)
+    with make_client(tour.access.url) as anyone:
+        tour.call("verify_receipt", anyone, {"receipt_id": minted["receipt_id"], "payload": {"parcel": "7"}})
+    tour.call("get_receipt_bundle", key, **place)
+    tour.call("revoke_receipt", key, {"reason": "delivered to another address"}, **place)
+    tour.call("redact_receipt", key, {"reason": "asked to"}, **place)
     tour.call("deprecate_receipt_type", key, {"version": "1.0.0", "reason": "replaced by 2.0.0"}, name="delivery")
 
 
