@@ -149,6 +149,13 @@ def test_a_cookie_of_no_session_is_ignored(visitor: BrowserVisitor, cookie: str)
     assert not visitor.is_signed_in(cookie)
 
 
+def test_cookies_of_other_applications_do_not_hide_ours(visitor: BrowserVisitor, ada: ConsumerCreated) -> None:
+    visitor.sign_in()
+    cookie = f'theme={{"a": 1, "b"}}; =; x; attestlab_session={read_cookie(visitor.client)}; z="'
+
+    assert visitor.client.get("/signin", headers={"Cookie": cookie}).status_code == 303
+
+
 def test_no_other_origin_reads_a_page(visitor: BrowserVisitor, ada: ConsumerCreated) -> None:
     visitor.sign_in()
     answer = visitor.get("/signin")

@@ -166,7 +166,8 @@ def test_every_link_of_a_page_leads_somewhere(visitor: httpx.Client, path: str) 
 
     links = {str(part["href"]) for tag in ("a", "link") for part in page.all(tag) if part["href"]}
     links |= {str(part["src"]) for part in page.all("script")}
-    statuses = {link: visitor.get(urljoin(path, link)).status_code for link in links if not link.startswith("#")}
+    places = {link: urljoin(path, link) for link in links if not link.startswith("#")}
+    statuses = {link: visitor.get(place, follow_redirects=True).status_code for link, place in places.items()}
 
     assert {link: status for link, status in statuses.items() if status != 200} == {}
     assert len(statuses) >= 4
