@@ -14,7 +14,7 @@ from attestlab.delivery.shapes import DeliveryStateName
 from attestlab.web.paging import Page, PageQuery
 
 DeclineReason = Annotated[str, StringConstraints(min_length=1, max_length=MAX_REASON_LENGTH)]
-Username = Annotated[str, StringConstraints(min_length=1, max_length=30)]
+RecipientUsername = Annotated[str, StringConstraints(min_length=1, max_length=30)]
 ReadStateName = Annotated[str, one_of(ReadState)]
 
 
@@ -60,7 +60,7 @@ class DeliverIn(In, wire_name="inbox_delivery_input", source="CONTRACT 11.2"):
     """A VALID attestation of the caller's tenant. Format: UUID, 36 characters."""
     recipient_email: Email | None = None
     """The recipient's address; without an account they are invited. Format: e-mail address."""
-    username: Username | None = None
+    username: RecipientUsername | None = None
     """The recipient's username. Format: 3-30 of a-z 0-9 _ -."""
     safe_metadata: dict[str, JsonValue] | None = None
     """What their inbox shows of it; by default schema, issuer_name and title. Format: JSON, at most 4096 bytes."""
