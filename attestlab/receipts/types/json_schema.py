@@ -20,10 +20,11 @@ from attestlab.core.encoding import quote
 from attestlab.core.errors import MAX_REPORTED_ERRORS, ValidationFailed
 from attestlab.core.short_text import shorten
 from attestlab.core.strict_json import MAX_DEPTH
-from attestlab.receipts.types.rules import MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH
 from attestlab.receipts.types.subschemas import Subschemas, bound_checks, escape, list_subschemas, refuse
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+MAX_SCHEMA_BYTES: Final = 64 * 1024
+MAX_SCHEMA_DEPTH: Final = 32
 MAX_PATTERNS: Final = 100
 MAX_CHECKS: Final = 5_000_000
 """How many checks a payload may cause; that many take some 50 ms."""

@@ -12,8 +12,6 @@ from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.core.text_forms import describe_form, explain_form
 
 MAX_VERSION_LENGTH: Final = 64
-MAX_SCHEMA_BYTES: Final = 64 * 1024
-MAX_SCHEMA_DEPTH: Final = 32
 MAX_DESCRIPTION_LENGTH: Final = 2_000
 MAX_REASON_LENGTH: Final = 1_000
 TYPE_NAME_FORM: Final = describe_form(

@@ -18,8 +18,8 @@ from attestlab.web.paging import OffsetPageQuery
 
 TypeName = Annotated[str, StringConstraints(pattern=TYPE_NAME_FORM)]
 TypeVersion = Annotated[str, StringConstraints(pattern=VERSION_FORM, max_length=MAX_VERSION_LENGTH)]
-Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_REASON_LENGTH)]
+TypeDisplayName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+DeprecationReason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_REASON_LENGTH)]
 TypeStatusName = Annotated[str, one_of(TypeStatus)]
 
 
@@ -34,7 +34,7 @@ class ReceiptTypeIn(In, source="CONTRACT 11.5"):
     """What the payload of a receipt conforms to. Format: JSON Schema 2020-12 of an object, at most 64 KB and 32 deep,
     references within it alone.
     """
-    display_name: Title | None = None
+    display_name: TypeDisplayName | None = None
     """The name for people; the name if left out. Format: one line, 1-200 characters."""
     description: Annotated[str, StringConstraints(max_length=MAX_DESCRIPTION_LENGTH)] = ""
     """What its receipts record. Format: text, at most 2000 characters."""
@@ -45,7 +45,7 @@ class DeprecateTypeIn(In, wire_name="receipt_type_deprecation_input", source="CO
 
     version: TypeVersion | None = None
     """The version; all of them if left out. Format: Semantic Versioning 2.0.0, at most 64 characters."""
-    reason: Reason | None = None
+    reason: DeprecationReason | None = None
     """Why it is deprecated. Format: text, 1-1000 characters."""
 
 

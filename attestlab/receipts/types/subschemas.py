@@ -37,7 +37,7 @@ _SUBSCHEMAS: Final = _IN_PLACE.difference(_REFERENCES) | _OF_ELEMENTS | _OF_MEMB
 _ANCHORS: Final = ("$anchor", "$dynamicAnchor")
 
 
-class Link(NamedTuple):
+class SubschemaLink(NamedTuple):
     """A keyword of a subschema, and the JSON Pointer of the subschema that it applies."""
 
     keyword: str
@@ -50,7 +50,7 @@ class Subschema:
 
     pointer: str
     document: Mapping[str, object] | bool
-    links: list[Link] = field(default_factory=list)
+    links: list[SubschemaLink] = field(default_factory=list)
     size: int = 1
 
     @property
@@ -58,7 +58,7 @@ class Subschema:
         """The subschemas that apply to the same value."""
         return [link.target for link in self.find_links(_IN_PLACE)]
 
-    def find_links(self, keywords: frozenset[str]) -> list[Link]:
+    def find_links(self, keywords: frozenset[str]) -> list[SubschemaLink]:
         """Find the links of some keywords."""
         return [link for link in self.links if link.keyword in keywords]
 
@@ -70,7 +70,7 @@ def list_subschemas(schema: Mapping[str, object]) -> Subschemas:
     """List all subschemas by their JSON Pointers, with their references resolved; the root is "".
 
     Raises:
-        ValidationFailed: a reference leads elsewhere, or a subschema declares an `$id` or `$schema` of its own.
+        ValidationFailed: a reference leads elsewhere, or another subschema than the whole has `$id` or `$schema`.
     """
     found: dict[str, Subschema] = {}
     waiting: list[tuple[str, object]] = [("", schema)]
@@ -82,7 +82,7 @@ def list_subschemas(schema: Mapping[str, object]) -> Subschemas:
         if isinstance(document, Mapping):
             _require_one_resource(pointer, document)
             children = list(_iterate_children(pointer, document))
-            found[pointer].links += [Link(keyword, place) for keyword, place, _ in children]
+            found[pointer].links += [SubschemaLink(keyword, place) for keyword, place, _ in children]
             found[pointer].size += sum(_weigh(name, value) for name, value in document.items())
             waiting += [(place, child) for _, place, child in children]
     anchors = _list_anchors(found)
@@ -136,12 +136,12 @@ def _list_anchors(found: Subschemas) -> dict[str, str]:
     return anchors
 
 
-def _resolve_references(subschema: Subschema, found: Subschemas, anchors: Mapping[str, str]) -> Iterator[Link]:
+def _resolve_references(subschema: Subschema, found: Subschemas, anchors: Mapping[str, str]) -> Iterator[SubschemaLink]:
     if not isinstance(subschema.document, Mapping):
         return
     for keyword in _REFERENCES:
         if keyword in subschema.document:
-            yield Link(keyword, _resolve(subschema, keyword, str(subschema.document[keyword]), found, anchors))
+            yield SubschemaLink(keyword, _resolve(subschema, keyword, str(subschema.document[keyword]), found, anchors))
 
 
 def _resolve(subschema: Subschema, keyword: str, reference: str, found: Subschemas, anchors: Mapping[str, str]) -> str:
