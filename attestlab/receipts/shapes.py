@@ -13,7 +13,7 @@ from attestlab.core.filters import NO_CONDITION, Filters, Where
 from attestlab.core.shapes import In, Moment, Out, Uuid, one_of
 from attestlab.issuers.shapes import AlgorithmName
 from attestlab.receipts.rules import SUBJECT_LIMIT_CHARS, RetentionPolicy
-from attestlab.receipts.types.shapes import Reason, TypeName, TypeVersion
+from attestlab.receipts.types.shapes import ReceiptReason, TypeName, TypeVersion
 from attestlab.web.paging import OffsetPageQuery
 
 Subject = Annotated[str, StringConstraints(max_length=SUBJECT_LIMIT_CHARS)]
@@ -208,14 +208,14 @@ class VerifyReceiptOut(VerificationOut, wire_name="receipt_verification_response
 class RevokeReceiptIn(In, wire_name="receipt_revocation_input", source="CONTRACT 11.5"):
     """Why a receipt is revoked; the log contains only a commitment to it."""
 
-    reason: Reason | None = None
+    reason: ReceiptReason | None = None
     """Why it is revoked. Format: text, 1-1000 characters."""
 
 
 class RedactReceiptIn(In, wire_name="receipt_redaction_input", source="CONTRACT 11.5"):
     """Why a receipt is redacted; the audit trail has it."""
 
-    reason: Reason | None = None
+    reason: ReceiptReason | None = None
     """Why it is redacted. Format: text, 1-1000 characters."""
 
 

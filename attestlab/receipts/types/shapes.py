@@ -19,7 +19,7 @@ from attestlab.web.paging import OffsetPageQuery
 TypeName = Annotated[str, StringConstraints(pattern=TYPE_NAME_FORM)]
 TypeVersion = Annotated[str, StringConstraints(pattern=VERSION_FORM, max_length=MAX_VERSION_LENGTH)]
 TypeDisplayName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-DeprecationReason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_REASON_LENGTH)]
+ReceiptReason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_REASON_LENGTH)]
 TypeStatusName = Annotated[str, one_of(TypeStatus)]
 
 
@@ -45,7 +45,7 @@ class DeprecateTypeIn(In, wire_name="receipt_type_deprecation_input", source="CO
 
     version: TypeVersion | None = None
     """The version; all of them if left out. Format: Semantic Versioning 2.0.0, at most 64 characters."""
-    reason: DeprecationReason | None = None
+    reason: ReceiptReason | None = None
     """Why it is deprecated. Format: text, 1-1000 characters."""
 
 
