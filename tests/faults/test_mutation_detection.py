@@ -21,6 +21,7 @@ from attestlab.attestations.rules import Verdict
 from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.blog.rules import PostCategory
 from attestlab.blog.shapes import BlogPostIn, BlogPostPatch
+from attestlab.consumer.accounts.signups import PreparedSignup
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import Algorithm
@@ -102,8 +103,18 @@ def founded(folder: Path, *, external_keys: int) -> Path:
         receive_events(lab, tenant)
     for name in ("first", "second"):
         write_post(lab, name, caller)
+        keep_account(lab, name)
     lab.close()
     return folder
+
+
+def keep_account(lab: Installation, name: str) -> None:
+    """A sign-up that waits, and an account with a username and a further address that is not verified yet."""
+    lab.consumers.signups.sign_up(PreparedSignup(f"{name}@waiting.example", "Ada", name, "a hash"))
+    made = lab.orgs.add_consumer(f"{name}@people.example", "correct horse battery staple", name="Ada")
+    consumer = lab.orgs.service_caller(made.tenant_id)
+    lab.consumers.accounts.choose_username(name, caller=consumer)
+    lab.consumers.addresses.add(f"{name}@further.example", caller=consumer)
 
 
 def write_post(lab: Installation, name: str, caller: Caller) -> None:
