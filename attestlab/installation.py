@@ -74,7 +74,9 @@ from attestlab.policy.profiles.service import Profiles
 from attestlab.policy.service import Policies
 from attestlab.portal.consumer_session import PageSessions
 from attestlab.portal.service import Portal
+from attestlab.protections import store as protection_store
 from attestlab.protections import verification_counts
+from attestlab.protections.account_part import ProtectionsPart
 from attestlab.protections.platform_issuer import PlatformIssuer
 from attestlab.protections.service import Protections
 from attestlab.receipts.service import Receipts
@@ -162,9 +164,9 @@ class Installation:
             portal_url=self.portal_url,
             on_address_verified=self.deliveries.deliver_waiting,
         )
-        inbox_part = InboxPart()
-        self.consumers.accounts.parts.append(inbox_part)
-        self.consumers.accounts.counts["unread"] = inbox_part.count_unread
+        inbox, protections = InboxPart(), ProtectionsPart()
+        self.consumers.accounts.parts += [inbox, protections]
+        self.consumers.accounts.counts |= {"unread": inbox.count_unread, "protections": protections.count}
         self.lake = Lake(storage=storage, folder=settings.data / LAKE, clock=clock)
         self.risk = Risk(
             storage=storage, clock=clock, find_issuances=find_issuances, find_exported=self.lake.find_signals
@@ -200,7 +202,7 @@ class Installation:
             log=self.log,
             status_lists=self.status_lists,
             deliveries=self.deliveries,
-            holdings=Holdings([inbox_store.select_held]),
+            holdings=Holdings([inbox_store.select_held, protection_store.select_protected]),
             decisions=self.policy_decisions,
             counters=self.counters,
         )
