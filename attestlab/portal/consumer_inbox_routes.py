@@ -66,7 +66,7 @@ class InboxItemForm(In, source="CONTRACT 11.2"):
     """Who sees it where it is shown. Format: public, unlisted or private."""
 
 
-@routes.get("/inbox", scope=PUBLIC, **PRIVATE_PAGE, redirect="Nobody is signed in: the sign-in page.")
+@routes.get("/inbox", scope=PUBLIC, **PRIVATE_PAGE, redirect="Without a session: the sign-in page.")
 async def get_inbox_page(
     request: Request,
     query: InboxPageQuery,
@@ -89,7 +89,7 @@ async def get_inbox_page(
     "/inbox/{id}",
     scope=PUBLIC,
     **PRIVATE_PAGE,
-    redirect="Nobody is signed in: the sign-in page.",
+    redirect="Without a session: the sign-in page.",
     raises=(NotFound,),
 )
 async def get_inbox_item_page(
@@ -114,7 +114,7 @@ async def get_inbox_item_page(
     scope=PUBLIC,
     **PRIVATE_FORM,
     status=303,
-    redirect="It is done: the inbox, or the list of what is shown. Nobody is signed in: the sign-in page.",
+    redirect="It is done: the inbox, or the list of what is shown. Without a session: the sign-in page.",
     raises=(Conflict, NotFound, PermissionDenied),
 )
 async def send_inbox_item_form(

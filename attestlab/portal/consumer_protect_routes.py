@@ -81,7 +81,7 @@ class ProtectForm(In, source="CONTRACT 11.3"):
         return {name: getattr(self, name) for name in _CONTENT_FIELDS}
 
 
-@routes.get("/protect", scope=PUBLIC, **PRIVATE_PAGE, redirect="Nobody is signed in: the sign-in page.")
+@routes.get("/protect", scope=PUBLIC, **PRIVATE_PAGE, redirect="Without a session: the sign-in page.")
 async def get_protect_page(
     request: Request,
     query: ProtectPageQuery,
@@ -105,7 +105,7 @@ async def get_protect_page(
     scope=PUBLIC,
     **PRIVATE_FORM,
     status=303,
-    redirect="It is done: the page again. Nobody is signed in: the sign-in page.",
+    redirect="It is done: the page again. Without a session: the sign-in page.",
     raises=(Conflict, NotFound, PermissionDenied),
 )
 async def send_protect_form(

@@ -79,7 +79,7 @@ class _Sent(NamedTuple):
     executor: Executor
 
 
-@routes.get("/settings", scope=PUBLIC, **PRIVATE_PAGE, redirect="Nobody is signed in: the sign-in page.")
+@routes.get("/settings", scope=PUBLIC, **PRIVATE_PAGE, redirect="Without a session: the sign-in page.")
 async def get_settings_page(
     request: Request, page_sessions: PageSessions, accounts: Accounts, executor: Executor
 ) -> RawResponse:
@@ -99,7 +99,7 @@ async def get_settings_page(
     scope=PUBLIC,
     **_SETTINGS_FORM,
     headers=("Set-Cookie", "Content-Disposition"),
-    redirect="It is changed: the page again. Nobody is signed in: the sign-in page.",
+    redirect="It is changed: the page again. Without a session: the sign-in page.",
     raises=(Conflict, NotFound, PermissionDenied, RateLimited),
 )
 async def send_settings_form(

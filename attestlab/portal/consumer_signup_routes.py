@@ -157,7 +157,7 @@ async def send_verify_form(
 ) -> RawResponse:
     """Verify an address with its token and password, or have the mail sent again.
 
-    Only who knows the password completes a sign-up, so that nobody completes a stranger's. The answer about an address
+    Only who knows the password completes a sign-up, so that a person completes their own alone. The answer about an address
     is the same whether it has an account. A form that another page sent gets 403.
     """
 

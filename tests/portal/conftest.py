@@ -51,7 +51,7 @@ def ada(lab: Installation) -> ConsumerCreated:
 
 @pytest.fixture
 def visitor(url: str) -> Iterator[BrowserVisitor]:
-    """Somebody whom no page knows."""
+    """A visitor whom no page knows."""
     with make_client(url) as client:
         yield BrowserVisitor(client)
 
