@@ -157,8 +157,8 @@ async def send_verify_form(
 ) -> RawResponse:
     """Verify an address with its token and password, or have the mail sent again.
 
-    Only who knows the password completes a sign-up, so that a person completes their own alone. The answer about an address
-    is the same whether it has an account. A form that another page sent gets 403.
+    The password is that of the sign-up, so that a person who follows a stranger's mail completes nothing. The answer
+    about an address is the same whether it has an account. A form that another page sent gets 403.
     """
 
     async def verify() -> VerifiedEmail:
