@@ -31,7 +31,7 @@ class ProtectionsPart:
         return [_export_row(execute, row) for row in store.list_rows(execute, account.id)]
 
     def erase(self, tx: Transaction, account: Account, at: datetime) -> None:
-        """Delete all protections; their attestations stay in the log, which names nobody."""
+        """Delete all protections; their attestations stay in the log, which names no person."""
         for row in store.list_rows(tx.exec, account.id):
             delete_row(tx, row, AuditContext(account.tenant_id, UserActor(str(account.id)), "protection.delete", at))
 

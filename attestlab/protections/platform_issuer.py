@@ -33,7 +33,7 @@ from attestlab.protections.tables import PlatformIssuerRecord
 PURPOSE = "content-protection"
 NAME = "Content protection"
 OTHER_DOMAIN = "attestlab.invalid"
-"""The domain of an issuer whose service has an address instead of a name; nobody can own it (RFC 2606)."""
+"""The domain of an issuer whose service has an address instead of a name; no one can own it (RFC 2606)."""
 ACTOR = SystemActor("attestlab-protections")
 
 

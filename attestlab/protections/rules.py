@@ -32,7 +32,7 @@ class Visibility(StrEnum):
     PRIVATE = "private"
 
 
-class Source(StrEnum):
+class ProtectionSource(StrEnum):
     """Where the attestation of a protection comes from: the owner's content, or a credential of their inbox."""
 
     OWN = "own"
@@ -59,12 +59,12 @@ def require_one_subject(content_hash: object, attestation_id: object) -> None:
         raise ValidationFailed.of("/content_hash", "one_of", message)
 
 
-def require_own(source: Source) -> None:
+def require_own(source: ProtectionSource) -> None:
     """Require that the owner of a protection can revoke its attestation.
 
     Raises:
         Conflict: its issuer attested it.
     """
-    if source is not Source.OWN:
+    if source is not ProtectionSource.OWN:
         message = "Only its issuer can revoke a received credential. Delete the protection to show it no longer."
         raise Conflict(message, details={"reason": "received", "source": source.value})

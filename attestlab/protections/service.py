@@ -25,7 +25,7 @@ from attestlab.orgs.rules import Caller, validate_display_name
 from attestlab.protections import rules, store
 from attestlab.protections.events import ContentProtected
 from attestlab.protections.platform_issuer import PlatformIssuer, build_operator_caller
-from attestlab.protections.rules import Source
+from attestlab.protections.rules import ProtectionSource
 from attestlab.protections.shapes import ProtectionIn, ProtectionPatch, ProtectionsQuery
 from attestlab.protections.store import AttestedProtection
 from attestlab.protections.tables import ProtectionDayRecord, ProtectionRecord
@@ -166,7 +166,7 @@ class Protections:
         """
         with self.storage.write(tx) as tx:
             found = self.get(protection_id, caller=caller, tx=tx)
-            rules.require_own(Source(found.row.source))
+            rules.require_own(ProtectionSource(found.row.source))
             operator = build_operator_caller(tx.exec, actor=caller)
             self.attestations.revoke(found.attestation_id, reason=reason, caller=operator, tx=tx)
             return self.get(protection_id, caller=caller, tx=tx)
@@ -198,7 +198,7 @@ class Protections:
         """Return the public portfolio of a consumer, newest protections first.
 
         Raises:
-            NotFound: nobody has this username, or their portfolio is private.
+            NotFound: no account has this username, or their portfolio is private.
         """
         with self.storage.read() as connection:
             account = account_store.find_account_by_username(connection.execute, username)
@@ -259,7 +259,7 @@ def _build_row(request: ProtectionIn, account: Account, attestation_id: UUID, at
         file_name=request.file_name,
         file_size=request.file_size,
         visibility=request.visibility.value,
-        source=(Source.OWN if is_own else Source.RECEIVED).value,
+        source=(ProtectionSource.OWN if is_own else ProtectionSource.RECEIVED).value,
         created_at=at,
         updated_at=at,
     )

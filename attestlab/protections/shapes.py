@@ -16,19 +16,19 @@ from attestlab.protections.rules import (
     MAX_DESCRIPTION_LENGTH,
     MAX_FILE_NAME_LENGTH,
     MAX_FILE_SIZE,
-    Source,
+    ProtectionSource,
     Visibility,
 )
 from attestlab.web.paging import Page, PageQuery
 
-Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+ProtectionTitle = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Description = Annotated[str, StringConstraints(max_length=MAX_DESCRIPTION_LENGTH)]
-Category = Annotated[str, StringConstraints(pattern=CATEGORY_FORM)]
-ContentType = Annotated[str, StringConstraints(pattern=CONTENT_TYPE_FORM, max_length=MAX_CONTENT_TYPE_LENGTH)]
+ProtectionCategory = Annotated[str, StringConstraints(pattern=CATEGORY_FORM)]
+ProtectedContentType = Annotated[str, StringConstraints(pattern=CONTENT_TYPE_FORM, max_length=MAX_CONTENT_TYPE_LENGTH)]
 FileName = Annotated[str, StringConstraints(min_length=1, max_length=MAX_FILE_NAME_LENGTH)]
 FileSize = Annotated[StrictInt, Field(ge=0, le=MAX_FILE_SIZE)]
 VisibilityName = Annotated[str, one_of(Visibility)]
-SourceName = Annotated[str, one_of(Source)]
+SourceName = Annotated[str, one_of(ProtectionSource)]
 
 
 class ProtectionIn(In, source="CONTRACT 11.3"):
@@ -38,13 +38,13 @@ class ProtectionIn(In, source="CONTRACT 11.3"):
     """Hash of the content, which itself never leaves the device. Format: SHA-256, 64 hex digits of either case."""
     attestation_id: Uuid | None = None
     """Instead of a hash: a received credential of the inbox. Format: UUID, 36 characters."""
-    title: Title
+    title: ProtectionTitle
     """What the owner calls it. Format: one line, 1-200 characters."""
     description: Description = ""
     """What the owner says about it. Format: text, at most 2000 characters."""
-    content_type: ContentType = "other"
+    content_type: ProtectedContentType = "other"
     """What it is. Format: image, video, audio, document or other, or a MIME type of at most 127 characters."""
-    category: Category = "general"
+    category: ProtectionCategory = "general"
     """The owner's own grouping. Format: 1-64 of a-z 0-9 _ -."""
     file_name: FileName | None = None
     """The file's name, which only the owner sees. Format: text, 1-255 characters."""
@@ -57,11 +57,11 @@ class ProtectionIn(In, source="CONTRACT 11.3"):
 class ProtectionPatch(In, wire_name="protection_update", source="CONTRACT 11.3"):
     """Changes of a protection; a field that is left out stays as it is."""
 
-    title: Title = Field(default="", json_schema_extra=omit_default)
+    title: ProtectionTitle = Field(default="", json_schema_extra=omit_default)
     """What the owner calls it. Format: one line, 1-200 characters."""
     description: Description = Field(default="", json_schema_extra=omit_default)
     """What the owner says about it. Format: text, at most 2000 characters."""
-    category: Category = Field(default="", json_schema_extra=omit_default)
+    category: ProtectionCategory = Field(default="", json_schema_extra=omit_default)
     """The owner's own grouping. Format: 1-64 of a-z 0-9 _ -."""
     visibility: Visibility = Field(default=Visibility.PRIVATE, json_schema_extra=omit_default)
     """Who can see it. Format: public, unlisted or private."""
@@ -79,7 +79,7 @@ class ProtectionsQuery(PageQuery, Filters, wire_name="protections_query", source
 
     visibility: Annotated[Visibility | None, Where("visibility")] = None
     """Only those that these people can see. Format: public, unlisted or private."""
-    category: Annotated[Category | None, Where("category")] = None
+    category: Annotated[ProtectionCategory | None, Where("category")] = None
     """Only those of this category. Format: 1-64 of a-z 0-9 _ -."""
 
 

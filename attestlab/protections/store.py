@@ -18,7 +18,7 @@ from attestlab.core.db.upserts import Upsert
 from attestlab.core.errors import NotFound
 from attestlab.core.filters import build_conditions
 from attestlab.orgs.store import users
-from attestlab.protections.rules import Source, Visibility
+from attestlab.protections.rules import ProtectionSource, Visibility
 from attestlab.protections.shapes import ProtectionsQuery
 from attestlab.protections.tables import (
     PlatformIssuer,
@@ -38,7 +38,7 @@ _IS_HELD = exists().where(
     inbox_items.c.user_id == protections.c.user_id,
     inbox_items.c.state == DeliveryState.DELIVERED.value,
 )
-_IS_OWN = protections.c.source == Source.OWN.value
+_IS_OWN = protections.c.source == ProtectionSource.OWN.value
 _IS_THERE = and_(protections.c.deleted_at.is_(None), or_(_IS_OWN, _IS_HELD))
 """A received credential that its recipient declines later is shown no longer."""
 _COUNT = (

@@ -59,7 +59,7 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "BlogPostCategory": blog_rules.PostCategory,
     "BlogPostStatus": blog_rules.PostStatus,
     "ProtectionVisibility": protection_rules.Visibility,
-    "ProtectionSource": protection_rules.Source,
+    "ProtectionSource": protection_rules.ProtectionSource,
     "ReceiptStatus": ReceiptStatus,
     "ReceiptTypeStatus": receipt_type_rules.TypeStatus,
     "ReceiptTypeVersions": ["newest", "all"],

@@ -205,8 +205,8 @@ def test_an_export_is_a_tile_tree_with_its_checkpoint(tmp_path: Path) -> None:
     run_json_command("init", "--data", str(tmp_path / "d"), "--json")
     exported = run_json_command("log", "export", str(tmp_path / "out"), "--data", str(tmp_path / "d"), "--json")
 
-    assert exported["tree_size"] == 0
-    assert (tmp_path / "out" / "checkpoint").read_text().splitlines()[1] == "0"
+    assert exported["tree_size"] == 2, "the status of the platform's issuer, and that of its key"
+    assert (tmp_path / "out" / "checkpoint").read_text().splitlines()[1] == "2"
 
 
 def test_folder_without_an_installation_is_an_error(tmp_path: Path) -> None:

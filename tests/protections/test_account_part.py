@@ -45,7 +45,7 @@ def test_an_account_holds_what_its_protections_name(ada: Consumer, grace: Consum
 
 
 @pytest.mark.both_engines
-def test_a_deleted_account_leaves_attestations_that_name_nobody(ada: Consumer, lab: Installation, url: str) -> None:
+def test_a_deleted_account_leaves_attestations_that_name_no_person(ada: Consumer, lab: Installation, url: str) -> None:
     ada.choose_profile("ada")
     made = ada.protect("sunset", visibility="public", description="By Ada", file_name="ada.png")
 

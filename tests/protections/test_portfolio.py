@@ -1,4 +1,4 @@
-"""The public portfolio: what everyone sees of a consumer, and what nobody does."""
+"""The public portfolio: what everyone sees of a consumer, and what stays hidden."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ def test_unknown_nameless_and_private_are_the_same_404(
     ada.protect(visibility="public")
     grace.protect(visibility="public")
 
-    answers = {name: anyone.get(f"{PORTFOLIO}/{name}") for name in ("ada", "grace", "nobody", "None", "ADA")}
+    answers = {name: anyone.get(f"{PORTFOLIO}/{name}") for name in ("ada", "grace", "unknown", "None", "ADA")}
 
     assert {name: answer.status_code for name, answer in answers.items()} == dict.fromkeys(answers, 404)
     assert answers["ada"].json()["message"] == "No portfolio ada is known."
-    assert answers["nobody"].json()["message"] == "No portfolio nobody is known."
+    assert answers["unknown"].json()["message"] == "No portfolio unknown is known."
     assert "max-age" not in answers["ada"].headers.get("Cache-Control", "")
 
 

@@ -101,8 +101,8 @@ def test_it_is_shown_once_and_only_its_issuer_revokes_it(ada: Consumer, registry
     assert show(ada, degree["id"]).status_code == 201, "it can be shown again"
 
 
-def test_what_others_received_or_nobody_did_is_unknown(ada: Consumer, grace: Consumer, registry: Registry) -> None:
-    theirs, pending = registry.mint_for("grace@consumers.example"), registry.mint_for("nobody@consumers.example")
+def test_what_was_not_received_is_unknown(ada: Consumer, grace: Consumer, registry: Registry) -> None:
+    theirs, pending = registry.mint_for("grace@consumers.example"), registry.mint_for("unknown@consumers.example")
 
     for attestation_id in (theirs["id"], pending["id"], str(uuid4())):
         answer = show(ada, attestation_id)

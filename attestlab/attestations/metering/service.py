@@ -135,7 +135,7 @@ class UnwrittenVerifications:
             self._count(place, times)
 
     def split(self, events: int) -> UnwrittenVerifications:
-        """Remove and return groups until they contain `events` single verifications, and so many attestations."""
+        """Remove and return groups until they contain `events` single verifications, and as many attestations."""
         taken = UnwrittenVerifications()
         while self.by_attestation and len(taken.by_attestation) < events:
             place, times = self.by_attestation.popitem()
