@@ -118,7 +118,7 @@ def test_stripe_alone_charges_who_pays_there(
 
     lab.clock.advance(timedelta(days=40))  # type: ignore[attr-defined]
     with lab.storage.write() as tx:
-        lab.billing.sweep(tx)
+        lab.billing.renew_due(tx)
     assert lab.billing.page_invoices(caller=lab.orgs.service_caller(clients.tenant.tenant_id)) == []
 
 

@@ -30,6 +30,6 @@ def create_billing_portal_link(
 ) -> BillingPortalOut:
     """Make a link to the billing portal, where plan, add-ons and invoices of the tenant are changed and read.
 
-    The link opens for five minutes. Whoever has it acts for the caller, so it belongs to one person's browser.
+    The link opens for five minutes. A person who has it acts for the caller, so send it to one person alone.
     """
     return billing_portal.open(body, prepared, caller=caller, tx=tx)

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import cast
 from uuid import UUID
 
-from attestlab.billing.portal_page import rules, sessions, store
-from attestlab.billing.portal_page.sessions import PortalSession
+from attestlab.billing.portal_page import rules, store
+from attestlab.billing.portal_page.rules import PortalSession
 from attestlab.billing.portal_page.shapes import BillingPortalIn, BillingPortalOut
 from attestlab.billing.portal_page.tables import PortalLinkRecord
 from attestlab.billing.providers import store as provider_store
@@ -130,7 +130,7 @@ class BillingPortal:
         with self.storage.read() as connection:
             link = store.find_link_of_token(connection.execute, hash_token(token))
             if link is None or now >= link.expires_at:
-                raise _closed()
+                raise _portal_closed()
             return self._visit(connection.execute, PortalSession(link.id, now + rules.SESSION_TTL), link)
 
     def resume(self, cookie: str) -> PortalVisit:
@@ -139,11 +139,11 @@ class BillingPortal:
         Raises:
             Gone: the session is over, or who asked for its link may no longer change what is paid.
         """
-        session = sessions.read_cookie(cookie, self.keyring)
+        session = rules.read_cookie(cookie, self.keyring)
         with self.storage.read() as connection:
             link = None if session is None else store.find_link(connection.execute, session.link_id)
             if session is None or link is None or self.clock.now() >= session.ends_at:
-                raise _closed()
+                raise _portal_closed()
             return self._visit(connection.execute, session, link)
 
     def _visit(self, execute: Execute, session: PortalSession, link: PortalLinkRecord) -> PortalVisit:
@@ -158,8 +158,8 @@ class BillingPortal:
             adjusted=tenant.adjusted,
             addons=tenant.addons,
         )
-        cookie = sessions.write_cookie(session, self.keyring)
-        return PortalVisit(caller, tenant.name, link, cookie, sessions.form_token(link.id, self.keyring))
+        cookie = rules.write_cookie(session, self.keyring)
+        return PortalVisit(caller, tenant.name, link, cookie, rules.form_token(link.id, self.keyring))
 
     def _keep_link(
         self,
@@ -200,8 +200,8 @@ def _require_authority(execute: Execute, link: PortalLinkRecord, now: datetime) 
     else:
         allowed = True  # the service itself, in the same process
     if not allowed:
-        raise _closed()
+        raise _portal_closed()
 
 
-def _closed() -> Gone:
+def _portal_closed() -> Gone:
     return Gone("billing portal", "of this link or session")

@@ -26,7 +26,7 @@ class BillingPortalIn(In, source="CONTRACT 11.6"):
 
 
 class BillingPortalOut(Out, source="CONTRACT 11.6"):
-    """A link to the billing portal of one tenant; whoever has it may use it."""
+    """A link to the billing portal of one tenant, for each person who has it."""
 
     portal_url: SecretText
     """The link. Format: URL."""

@@ -35,7 +35,7 @@ class PortalOrder(NamedTuple):
 
 @dataclass(frozen=True)
 class OpenedPortal:
-    """A link to a portal; whoever has it may use it.
+    """A link to a portal, for each person who has it.
 
     `link_sha256` is that of the token of a link to our own page. `customer_id` is the customer that the provider knows
     now, whom it may have created for this link.

@@ -113,9 +113,9 @@ class StripeProvider:
         try:
             WebhookSignature.verify_header(sent, signature, self._webhook_secret)
         except (SignatureVerificationError, UnicodeDecodeError):
-            raise _unsigned("is not that of Stripe for this body") from None
+            raise _signature_fault("is not that of Stripe for this body") from None
         if abs(at.timestamp() - _signed_at(signature or "")) > EVENT_TTL.total_seconds():
-            raise _unsigned(f"is older than {EVENT_TTL.seconds // 60} minutes")
+            raise _signature_fault(f"is older than {EVENT_TTL.seconds // 60} minutes")
 
     def _open_checkout(self, customer: str, order: PortalOrder) -> OpenedPortal:
         key = lookup_key(_FIRST_PLAN)
@@ -193,5 +193,5 @@ def _signed_at(signature: str) -> int:
     return int(moment)
 
 
-def _unsigned(reason: str) -> ValidationFailed:
+def _signature_fault(reason: str) -> ValidationFailed:
     return ValidationFailed.of("/Stripe-Signature", "signature", f"The signature {reason}. Nothing was changed.")

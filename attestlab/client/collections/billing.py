@@ -11,6 +11,7 @@ from attestlab.client import arguments
 from attestlab.client.collections.base import Collection
 from attestlab.client.handles.billing import (
     AddOnHandle,
+    BillingPortalHandle,
     EntitlementsHandle,
     InvoiceHandle,
     OfferedAddOnHandle,
@@ -150,6 +151,29 @@ class BillingCollection(Collection[InvoiceHandle]):
         """
         body = {"addon_key": arguments.read_text(addon, name="addon")}
         self._client.send("POST", f"{_PATH}/addons/detach", body=body, key=str(uuid4()))
+
+    def portal(self, return_url: str, *, provider: str | None = None, flow: str | None = None) -> BillingPortalHandle:
+        """Make a link to the billing portal, where one person changes plan and add-ons and reads invoices.
+
+        Args:
+            return_url: where the person returns to: https, whose origin an organization of the tenant lists in its
+                `return_origins`; in the sandbox also http on this machine.
+            provider: stripe, paystack or flutterwave; by default stripe.
+            flow: what the visit begins with: plan, addons or invoices; by default the plan.
+
+        Returns:
+            The link, which opens for five minutes, for each person who has it.
+
+        Raises:
+            ValidationFailed: no organization lists the origin, or there is no such provider or flow.
+            Conflict: the provider is not configured, in production.
+
+        >>> lab.billing.portal("http://127.0.0.1:3000/settings", flow="addons").embedded
+        True
+        """
+        texts = {"return_url": return_url, "provider": provider, "flow": flow}
+        body = {name: arguments.read_text(text, name=name) for name, text in texts.items() if text is not None}
+        return BillingPortalHandle.parse(self._client, self._client.post(f"{_PATH}/portal", body))
 
     def usage(self, period: str | None = None) -> UsageHandle:
         """Return what the tenant used in a month, by resource and by day.

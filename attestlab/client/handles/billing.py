@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from attestlab.billing.portal_page.shapes import BillingPortalOut
 from attestlab.billing.shapes import (
     AddOnOut,
     DayUseOut,
@@ -47,6 +48,12 @@ class SubscriptionPreviewHandle(PreviewOut, Handle):
 
     shown_fields: ClassVar = ("effective_at", "due_now_minor")
     effects: Records[EffectOut]
+
+
+class BillingPortalHandle(BillingPortalOut, Handle):
+    """A link to the billing portal, for each person who has it."""
+
+    shown_fields: ClassVar = ("provider", "embedded", "expires_at")
 
 
 class UsageHandle(UsageOut, Handle):
