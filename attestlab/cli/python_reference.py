@@ -28,6 +28,7 @@ from attestlab.client.collections.log import LogCollection
 from attestlab.client.collections.people import PeopleCollection
 from attestlab.client.collections.policies import PolicyCollection
 from attestlab.client.collections.receipt_types import ReceiptTypeCollection
+from attestlab.client.collections.receipts import ReceiptCollection
 from attestlab.client.collections.risk import SignalCollection
 from attestlab.client.collections.webhooks import WebhookCollection
 from attestlab.client.handles.base import Handle
@@ -48,6 +49,7 @@ NOUNS: dict[str, type] = {
     "people": PeopleCollection,
     "webhooks": WebhookCollection,
     "receipt_types": ReceiptTypeCollection,
+    "receipts": ReceiptCollection,
     "audit": AuditCollection,
     "billing": BillingCollection,
 }

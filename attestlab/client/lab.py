@@ -25,6 +25,7 @@ from attestlab.client.collections.log import LogCollection
 from attestlab.client.collections.people import PeopleCollection
 from attestlab.client.collections.policies import PolicyCollection
 from attestlab.client.collections.receipt_types import ReceiptTypeCollection
+from attestlab.client.collections.receipts import ReceiptCollection
 from attestlab.client.collections.risk import SignalCollection
 from attestlab.client.collections.webhooks import WebhookCollection
 from attestlab.client.door import Door
@@ -42,7 +43,7 @@ from attestlab.client.handles.badges import (
     verify_badge,
 )
 from attestlab.client.handles.base import Handle
-from attestlab.client.handles.bundles import BundleHandle, OfflineVerificationHandle, read_bundle
+from attestlab.client.handles.bundles import OfflineVerificationHandle, StoredBundleHandle, read_bundle
 from attestlab.client.handles.issuers import IssuerLike
 from attestlab.client.service_client import ServiceClient
 from attestlab.client.session import PersonSession
@@ -85,6 +86,7 @@ class Lab:
         self.people = PeopleCollection(self._client)
         self.webhooks = WebhookCollection(self._client)
         self.receipt_types = ReceiptTypeCollection(self._client)
+        self.receipts = ReceiptCollection(self._client)
         self.audit = AuditCollection(self._client)
         self.billing = BillingCollection(self._client)
         self.verifications = Rows.of_dataset(self._client, "verifications")
@@ -124,7 +126,7 @@ class Lab:
 
     def verify(
         self,
-        what: AttestationLike | BundleHandle | BadgeHandle | Mapping[str, object] | File,
+        what: AttestationLike | StoredBundleHandle | BadgeHandle | Mapping[str, object] | File,
         *,
         file: File | None = None,
         trust: TrustPolicy | str | None = None,
@@ -295,11 +297,12 @@ class Lab:
 
 def _may_be_bundle(what: object) -> bool:
     """Whether something is a bundle or a file of one, rather than an attestation or its id."""
-    if hasattr(what, "attestation_id") and not isinstance(what, BundleHandle):
+    if hasattr(what, "attestation_id") and not isinstance(what, StoredBundleHandle):
         return False
     if isinstance(what, str):
         return what.strip().endswith(".json") or arguments.is_file(what)
-    return (not isinstance(what, UUID) and isinstance(what, BundleHandle | Mapping | bytes)) or arguments.is_path(what)
+    is_bundle = isinstance(what, StoredBundleHandle | Mapping | bytes)
+    return (not isinstance(what, UUID) and is_bundle) or arguments.is_path(what)
 
 
 def _describe(what: object) -> str:

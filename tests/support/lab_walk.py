@@ -61,6 +61,7 @@ def walk_through(lab: Lab, door: str, folder: Path) -> Iterator[object]:
     yield from walk_through_risk(lab, door)
     yield from walk_through_webhooks(lab)
     yield from walk_through_receipt_types(lab)
+    yield from walk_through_receipts(lab)
     yield lab.audit[:2]
 
 
@@ -84,6 +85,17 @@ def walk_through_receipt_types(lab: Lab) -> Iterator[object]:
     yield list(lab.receipt_types), list(lab.receipt_types.list(versions="all", limit=5))
     yield first.deprecate(reason="a test"), lab.receipt_types.deprecate("delivery")
     yield list(lab.receipt_types.list(status="active"))
+
+
+def walk_through_receipts(lab: Lab) -> Iterator[object]:
+    lab.receipt_types.create("arrival", "1.0.0", {"required": ["parcel"]})
+    receipt = lab.receipts.mint("arrival", {"parcel": "7"}, issuer=lab.issuers[0], subject="parcel 7")
+    yield receipt, lab.receipts[receipt.receipt_id], lab.receipts[0], list(lab.receipts.list(status="ACTIVE", limit=1))
+    yield receipt.verify(payload={"parcel": "7"}), lab.receipts.verify(receipt)
+    yield receipt.bundle(), receipt.bundle().verify(), lab.verify(lab.receipts.bundle(receipt).document)
+    yield receipt.redact("asked to"), receipt.revoke("delivered elsewhere")
+    other = lab.receipts.mint("arrival", {"parcel": "8"}, issuer=lab.issuers[0])
+    yield lab.receipts.redact(other), lab.receipts.revoke(other, "delivered elsewhere")
 
 
 def walk_through_webhooks(lab: Lab) -> Iterator[object]:

@@ -111,6 +111,17 @@ class ReceiptTypeFilterArgs(TypedDict, total=False):
     versions: Literal["newest", "all"] | None
 
 
+class ReceiptFilterArgs(TypedDict, total=False):
+    """Filters of receipts: times are those of their mints, `subject` matches exactly."""
+
+    receipt_type: str | None
+    issuer_id: UUID | str | None
+    status: Literal["ACTIVE", "REVOKED"] | None
+    subject: str | None
+    since: When | None
+    until: When | None
+
+
 def read_filters(query: type[BaseModel], filters: Mapping[str, object]) -> dict[str, object]:
     """Read filters as a person writes them, and check them as the service does; returns the parameters of its list.
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from attestlab.attestations.bundle.bundle import Bundle
 from attestlab.attestations.bundle.report import OfflineReport
 from attestlab.attestations.bundle.verifier import verify_bundle
-from attestlab.attestations.rules import Verdict
+from attestlab.attestations.rules import RECEIPT, Verdict
 from attestlab.attestations.verification.steps import State
 from attestlab.client import arguments, card_contents
 from attestlab.client.arguments import File
@@ -36,7 +36,8 @@ class OfflineVerificationHandle(Handle):
     valid: bool
     reasons: list[str]
     steps: dict[str, str]
-    attestation_id: UUID
+    attestation_id: UUID  # of the attestation, or of another record that `noun` names
+    noun: str = "attestation"
     origin: str | None
     tree_size: int | None
     as_of: int | None = None  # the status was compared with the status list of this many entries
@@ -47,20 +48,13 @@ class OfflineVerificationHandle(Handle):
         return _draw_verification(self)
 
 
-class BundleHandle(Handle):
-    """A proof bundle: everything that a verifier needs besides the log's key."""
+class StoredBundleHandle(Handle):
+    """A proof bundle of an attestation or a receipt, with its verification in this process."""
 
-    shown_fields: ClassVar = ("attestation_id", "schema_name", "log_index", "tree_size")
-
-    attestation_id: UUID
-    schema_name: str
     issuer_name: str
     log_index: int
     tree_size: int
     document: dict[str, object]
-
-    def _repr_html_(self) -> str:
-        return _draw_bundle(self)
 
     def verify(self, *, file: File | None = None, trust: TrustPolicy | str | None = None) -> OfflineVerificationHandle:
         """Verify the bundle in this process.
@@ -113,32 +107,55 @@ class BundleHandle(Handle):
         return TrustPolicy.without_witnesses(str(self._client.get("/v1/log/vkey")["vkey"]))
 
 
-def build_bundle(client: ServiceClient, document: Mapping[str, object]) -> BundleHandle:
+class BundleHandle(StoredBundleHandle):
+    """A proof bundle: everything that a verifier needs besides the log's key."""
+
+    shown_fields: ClassVar = ("attestation_id", "schema_name", "log_index", "tree_size")
+
+    attestation_id: UUID
+    schema_name: str
+
+    def _repr_html_(self) -> str:
+        return _draw_bundle(self)
+
+
+class ReceiptBundleHandle(StoredBundleHandle):
+    """The proof bundle of a receipt: everything that a verifier needs besides the log's key."""
+
+    shown_fields: ClassVar = ("receipt_id", "receipt_type", "log_index", "tree_size")
+
+    receipt_id: UUID
+    receipt_type: str
+
+
+def build_bundle(client: ServiceClient, document: Mapping[str, object]) -> BundleHandle | ReceiptBundleHandle:
     """Build the handle of a bundle.
 
     Raises:
         ValidationFailed: the document is not a bundle.
     """
     parsed = Bundle.parse(document)
-    attestation, issuer, head = (cast(Json, document[name]) for name in ("attestation", "issuer", "signed_tree_head"))
+    noun = parsed.statement.kind.noun
+    record, issuer, head = (cast(Json, document[name]) for name in (noun, "issuer", "signed_tree_head"))
     fields = {
-        "attestation_id": parsed.statement.id,
-        "schema_name": attestation["schema"],
+        f"{noun}_id": parsed.statement.id,
         "issuer_name": issuer["name"],
         "log_index": parsed.log.index,
         "tree_size": head["tree_size"],
         "document": dict(document),
     }
-    return BundleHandle.parse(client, fields)
+    if noun == RECEIPT.noun:
+        return ReceiptBundleHandle.parse(client, {**fields, "receipt_type": record["receipt_type"]})
+    return BundleHandle.parse(client, {**fields, "schema_name": record["schema"]})
 
 
-def read_bundle(client: ServiceClient, what: object) -> BundleHandle:
+def read_bundle(client: ServiceClient, what: object) -> StoredBundleHandle:
     """Read a bundle: a dict, the path of its JSON file, or that file's bytes.
 
     Raises:
         ValidationFailed: it is none of them.
     """
-    if isinstance(what, BundleHandle):
+    if isinstance(what, StoredBundleHandle):
         return what
     if isinstance(what, Bundle):
         return build_bundle(client, what.document)
@@ -150,7 +167,7 @@ def read_bundle(client: ServiceClient, what: object) -> BundleHandle:
 
 def fetch_bundle(client: ServiceClient, attestation_id: UUID) -> BundleHandle:
     """Fetch the bundle of an attestation."""
-    return build_bundle(client, client.get(f"/v1/attestations/{attestation_id}/proof-bundle"))
+    return cast(BundleHandle, build_bundle(client, client.get(f"/v1/attestations/{attestation_id}/proof-bundle")))
 
 
 def _show_report(client: ServiceClient, bundle: Bundle, report: OfflineReport) -> OfflineVerificationHandle:
@@ -161,6 +178,7 @@ def _show_report(client: ServiceClient, bundle: Bundle, report: OfflineReport) -
         "reasons": [reason.value for result in results for reason in result.reasons],
         "steps": {result.step: _RESULTS[result.state] for result in results},
         "attestation_id": bundle.statement.id,
+        "noun": bundle.statement.kind.noun,
         "origin": report.origin,
         "tree_size": report.tree_size,
         "as_of": report.as_of,
@@ -176,7 +194,7 @@ def _draw_verification(verification: OfflineVerificationHandle) -> str:
     steps = [(name.capitalize(), _PASSED.get(result)) for name, result in verification.steps.items()]
     first, *others = verification.not_checked
     rows = [
-        CardRow("Attestation", write_code(verification.attestation_id)),
+        CardRow(verification.noun.capitalize(), write_code(verification.attestation_id)),
         CardRow("Issuer", verification.issuer_known_as),
         CardRow("Log", verification.origin and f"{verification.origin}, {verification.tree_size:,} entries"),
         CardRow("Steps", write_steps(steps)),
