@@ -33,11 +33,13 @@ from attestlab.client.collections.filters import (
     DecisionFilterArgs,
     ListFilterArgs,
     NoFilterArgs,
+    ReceiptFilterArgs,
     ReceiptTypeFilterArgs,
     SignalFilterArgs,
 )
 from attestlab.client.collections.issuers import KeyLike, RequestLike
 from attestlab.client.collections.people import PersonHandle
+from attestlab.client.collections.receipts import ReceiptOptions
 from attestlab.client.collections.signal_rows import BulkRows
 from attestlab.client.collections.what_ifs import PolicyOrDocument
 from attestlab.client.handles.attestations import (
@@ -51,6 +53,7 @@ from attestlab.client.handles.attestations import (
 from attestlab.client.handles.badges import BadgeFormat, BadgeHandle, BadgeVerificationHandle
 from attestlab.client.handles.billing import (
     AddOnHandle,
+    BillingPortalHandle,
     EntitlementsHandle,
     InvoiceHandle,
     OfferedAddOnHandle,
@@ -59,7 +62,12 @@ from attestlab.client.handles.billing import (
     SubscriptionPreviewHandle,
     UsageHandle,
 )
-from attestlab.client.handles.bundles import BundleHandle, OfflineVerificationHandle
+from attestlab.client.handles.bundles import (
+    BundleHandle,
+    OfflineVerificationHandle,
+    ReceiptBundleHandle,
+    StoredBundleHandle,
+)
 from attestlab.client.handles.draft_decisions import DraftDecisionHandle
 from attestlab.client.handles.issuers import (
     BlastRadiusHandle,
@@ -94,6 +102,7 @@ from attestlab.client.handles.policies import (
     VersionHandle,
 )
 from attestlab.client.handles.receipt_types import ReceiptTypeHandle, ReceiptTypeLike
+from attestlab.client.handles.receipts import ReceiptHandle, ReceiptLike, ReceiptVerificationHandle
 from attestlab.client.handles.replays import ContextReplay, Contexts
 from attestlab.client.handles.risk import (
     BulkHandle,
@@ -293,6 +302,26 @@ class AsyncPolicySummary(PolicySummaryHandle):
     async def versions(self) -> Records[AsyncVersion]:
         """List the versions, newest first; returns each with its status, author and digest."""
 
+class AsyncReceiptBundle(ReceiptBundleHandle):
+    """The proof bundle of a receipt: everything that a verifier needs besides the log's key."""
+    async def save(self, path: str | PathLike[str]) -> Path:
+        """Write the bundle as a JSON file, for `attestlab verify`; returns its path."""
+    async def verify(
+        self, *, file: File | None = None, trust: TrustPolicy | str | None = None
+    ) -> OfflineVerificationHandle:
+        """Verify the bundle in this process."""
+
+class AsyncReceipt(ReceiptHandle):
+    """A receipt with its current status."""
+    async def bundle(self) -> AsyncReceiptBundle:
+        """Fetch the proof bundle, which verifies offline."""
+    async def redact(self, reason: str | None = None) -> AsyncReceipt:
+        """Delete payload, subject and metadata for good; every proof still verifies."""
+    async def revoke(self, reason: str | None = None) -> AsyncReceipt:
+        """Revoke the receipt permanently; `reason` is for people and the audit trail, at most 1,000 characters."""
+    async def verify(self, *, payload: Mapping[str, object] | None = None) -> ReceiptVerificationHandle:
+        """Verify the receipt by the service."""
+
 class AsyncReceiptType(ReceiptTypeHandle):
     """A version of a receipt type."""
     async def deprecate(self, *, reason: str | None = None) -> AsyncReceiptType:
@@ -314,6 +343,15 @@ class AsyncSimulation(SimulationHandle):
     """What a policy would have decided in the past, compared with what was decided."""
     async def count_flips(self, before: str, after: str) -> int:
         """Return the number of decisions with one result before and another after."""
+
+class AsyncStoredBundle(StoredBundleHandle):
+    """A proof bundle of an attestation or a receipt, with its verification in this process."""
+    async def save(self, path: str | PathLike[str]) -> Path:
+        """Write the bundle as a JSON file, for `attestlab verify`; returns its path."""
+    async def verify(
+        self, *, file: File | None = None, trust: TrustPolicy | str | None = None
+    ) -> OfflineVerificationHandle:
+        """Verify the bundle in this process."""
 
 class AsyncVersion(VersionHandle):
     """A version of a policy."""
@@ -1020,6 +1058,38 @@ class AsyncReceiptTypeNoun:
     ) -> AsyncListing[AsyncReceiptType]:
         """List the newest version of each type, newest first."""
 
+class AsyncReceiptNoun:
+    """The tenant's receipts, newest first."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncReceipt]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncReceipt]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AsyncReceipt]: ...
+    async def bundle(self, what: ReceiptLike) -> AsyncReceiptBundle:
+        """Fetch the proof bundle of a receipt, which verifies offline."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[ReceiptFilterArgs]) -> AsyncListing[AsyncReceipt]:
+        """List the receipts that match all filters, newest first."""
+    async def mint(
+        self,
+        receipt_type: str,
+        payload: Mapping[str, object],
+        *,
+        issuer: IssuerLike,
+        subject: str = "",
+        **options: Unpack[ReceiptOptions],
+    ) -> AsyncReceipt:
+        """Mint a receipt."""
+    async def redact(self, what: ReceiptLike, reason: str | None = None) -> AsyncReceipt:
+        """Delete payload, subject and metadata of a receipt for good; every proof still verifies."""
+    async def revoke(self, what: ReceiptLike, reason: str | None = None) -> AsyncReceipt:
+        """Revoke a receipt permanently; `receipt.revoke` explains the result."""
+    async def verify(
+        self, what: ReceiptLike, *, payload: Mapping[str, object] | None = None
+    ) -> ReceiptVerificationHandle:
+        """Verify a receipt by the service; `receipt.verify` explains the result."""
+
 class AsyncAuditNoun:
     """The lines of the tenant's audit trail, newest first."""
     @property
@@ -1075,6 +1145,10 @@ class AsyncBillingNoun:
         """List all objects, newest first; these have no filters."""
     async def plans(self) -> builtins.list[PlanHandle]:
         """List all plans with their limits and prices, the smallest first."""
+    async def portal(
+        self, return_url: str, *, provider: str | None = None, flow: str | None = None
+    ) -> BillingPortalHandle:
+        """Make a link to the billing portal, where one person changes plan and add-ons and reads invoices."""
     async def preview(
         self, plan: str | None = None, *, addons: Mapping[str, int] | None = None
     ) -> SubscriptionPreviewHandle:
@@ -1101,6 +1175,7 @@ class AsyncLab:
     people: AsyncPeopleNoun
     webhooks: AsyncWebhookNoun
     receipt_types: AsyncReceiptTypeNoun
+    receipts: AsyncReceiptNoun
     audit: AsyncAuditNoun
     billing: AsyncBillingNoun
     verifications: AsyncRows
@@ -1124,7 +1199,7 @@ class AsyncLab:
         """Run one SELECT over the data sets of docs/lake.md, by their names: it may join them, as of one moment."""
     async def verify(
         self,
-        what: AttestationLike | BundleHandle | BadgeHandle | Mapping[str, object] | File,
+        what: AttestationLike | StoredBundleHandle | BadgeHandle | Mapping[str, object] | File,
         *,
         file: File | None = None,
         trust: TrustPolicy | str | None = None,
