@@ -105,7 +105,7 @@ class RecordEvidence(Protocol):
     @property
     def plan(self) -> str | None: ...
     @property
-    def adjusted(self) -> str | None: ...
+    def adjustments(self) -> str | None: ...
     @property
     def addons(self) -> str | None: ...
 
@@ -118,7 +118,7 @@ class EvidenceParts(NamedTuple, Generic[Record]):
     key: CurrentKey | None
     entry: bytes | None
     plan: str | None
-    adjusted: str | None
+    adjustments: str | None
     addons: str | None
 
 

@@ -122,7 +122,7 @@ class ReceiptContent:
         if hash_subject(content.nonce, content.subject) != self.statement.subject_hash:
             raise SignatureInvalid("The subject does not match the signed subject hash.")
 
-    def committed(self) -> bytes:
+    def encode_committed_payload(self) -> bytes:
         """Return the payload's hash as canonical JSON: the log entry commits to it, and so outlives a redaction."""
         return canonical(self.statement.payload_hash)
 

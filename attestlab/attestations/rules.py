@@ -185,7 +185,7 @@ class SignedContent(Protocol):
         """
         ...
 
-    def committed(self) -> bytes:
+    def encode_committed_payload(self) -> bytes:
         """Return the canonical JSON to which the log entry commits, with the signature, as `payload`."""
         ...
 
@@ -258,7 +258,7 @@ class AttestedClaims:
         if sha256_b64url(self.claims) != self.statement.claims_hash:
             raise SignatureInvalid("The claims do not match the signed claims hash.")
 
-    def committed(self) -> bytes:
+    def encode_committed_payload(self) -> bytes:
         """Return the payload `{schema, claims}`, to which the log entry commits."""
         return payload_bytes(self.statement.schema, self.claims)
 

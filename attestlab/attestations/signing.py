@@ -143,7 +143,7 @@ def collect_mint_facts(
         "alg": statement.alg.value,
         "public_spki": key.spki,
         "at": now,
-        "commit": entries.commitment(nonce, content.committed(), signature),
+        "commit": entries.commitment(nonce, content.encode_committed_payload(), signature),
     }
 
 

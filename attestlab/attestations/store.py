@@ -62,7 +62,7 @@ class AttestationEvidence(NamedTuple):
     key: CurrentKey | None
     entry: bytes | None
     plan: str | None
-    adjusted: str | None
+    adjustments: str | None
     addons: str | None
 
     @property

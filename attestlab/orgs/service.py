@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -55,13 +54,14 @@ class TenantCreated:
         }
 
 
-class NewConsumer(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class NewConsumer:
     """A consumer to create; the caller has checked the address and the name."""
 
     id: UUID
     email: str
     name: str
-    password_hash: str
+    password_hash: str = field(repr=False)
 
 
 @dataclass(frozen=True)

@@ -218,6 +218,6 @@ def _show_deleted(cookie: str) -> RawResponse:
     from attestlab.portal import consumer_page
 
     page = consumer_page.notice(
-        "Your account is deleted", "What was attested stays provable, and names nobody.", consumer_page.FIRST_PAGE
+        "Your account is deleted", "What was attested stays provable, and names no one.", consumer_page.FIRST_PAGE
     )
     return to_response(page._replace(headers={**page.headers, "Set-Cookie": cookie}))

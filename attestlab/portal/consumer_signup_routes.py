@@ -61,7 +61,7 @@ class SignupForm(In, source="CONTRACT 11.1"):
     invitation_token: str = Field(default="", repr=False)
     """The token of an invitation, which the page repeats. Format: 43 base64url characters."""
 
-    def given(self) -> Mapping[str, str]:
+    def select_filled(self) -> Mapping[str, str]:
         """Return the fields that are not empty."""
         return {name: value for name, value in self if value}
 
@@ -116,7 +116,7 @@ async def send_signup_form(
 
     async def sign_up() -> SignedUp:
         page_sessions.require_own_form(request)
-        signup = read_form(SignupIn, body.given())
+        signup = read_form(SignupIn, body.select_filled())
         prepared = await executor.hash_password(lambda: signups.prepare(signup, peer=request.peer, now=request.now))
         return await executor.write(lambda tx: open_account(tx, prepared))
 

@@ -55,7 +55,7 @@ class ReceiptEvidence(NamedTuple):
     key: CurrentKey | None
     entry: bytes | None
     plan: str | None
-    adjusted: str | None
+    adjustments: str | None
     addons: str | None
 
 

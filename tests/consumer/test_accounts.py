@@ -176,7 +176,7 @@ def test_an_account_has_at_most_five_addresses_and_each_once(portal: ConsumerPor
 def test_an_address_of_another_account_has_the_same_answer_and_a_mail_that_says_so(portal: ConsumerPortal) -> None:
     with portal.open_account() as ada, portal.open_account(GRACE) as grace:
         add_verified(portal, grace)
-        answers = [ada.post(EMAILS, json={"email": email}) for email in (GRACE, SECOND, "nobody@people.example")]
+        answers = [ada.post(EMAILS, json={"email": email}) for email in (GRACE, SECOND, "unknown@people.example")]
         listed = ada.get(ME).json()["emails"][1:]
 
     assert [answer.status_code for answer in answers] == [201] * 3
@@ -238,7 +238,7 @@ def test_an_account_is_found_by_username_and_by_each_verified_address(portal: Co
         assert str(account.id) == me["id"]
         assert store.get_account(execute, account.id) == account
         assert [store.find_account_by_address(execute, address) for address in (ADA, SECOND)] == [account] * 2
-        unknown = (GRACE, "nobody@people.example", tenant.owner_email)
+        unknown = (GRACE, "unknown@people.example", tenant.owner_email)
         assert [store.find_account_by_address(execute, address) for address in unknown] == [None] * 3
         assert store.list_addresses(execute, account.id) == [ADA, SECOND]
         assert store.find_account_by_username(execute, "lovelace") is None

@@ -303,14 +303,14 @@ def test_an_address_is_sent_three_mails_an_hour_whether_it_has_an_account_or_not
 
     answers = {
         address: [portal.anyone.post(paths[turn % 2], json={"email": address}) for turn in range(4)]
-        for address in (ADA, "Nobody@people.example")
+        for address in (ADA, "Unknown@people.example")
     }
 
     for each in answers.values():
         assert [answer.status_code for answer in each] == [202, 202, 202, 429]
         assert [answer.json() for answer in each[:3]] == [{}] * 3
         assert each[3].json()["details"]["limit"] == 3
-    assert len(portal.letters("nobody@people.example")) == 3
+    assert len(portal.letters("unknown@people.example")) == 3
     assert portal.sign_up().status_code == 429
     clock.advance(timedelta(hours=1))
     assert portal.sign_up().status_code == 201
@@ -320,11 +320,11 @@ def test_a_mail_is_sent_again_as_the_address_needs_it(portal: ConsumerPortal) ->
     portal.sign_up()
     portal.open_account(GRACE).close()
 
-    for address in (ADA, GRACE, "nobody@people.example"):
+    for address in (ADA, GRACE, "unknown@people.example"):
         assert portal.anyone.post("/v1/consumer/verify-email/resend", json={"email": address}).status_code == 202
 
     assert "You have an account already" in portal.letters(GRACE)[-1]
-    assert "no sign-up" in portal.letters("nobody@people.example")[-1]
+    assert "no sign-up" in portal.letters("unknown@people.example")[-1]
     assert len(portal.letters()) == 2
     assert portal.verify(portal.token_of()).status_code == 200
 

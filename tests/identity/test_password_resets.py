@@ -99,13 +99,13 @@ def test_a_refused_password_leaves_the_token_open(portal: ConsumerPortal, auth_c
     assert reset(portal, token).status_code == 204
 
 
-def test_an_address_without_an_account_is_answered_alike_and_told_by_mail(
+def test_an_address_without_an_account_is_answered_alike_and_gets_a_mail(
     portal: ConsumerPortal, auth_client: AuthClient
 ) -> None:
     caller = portal.lab.orgs.service_caller(auth_client.tenant.tenant_id)
     portal.lab.people.invite(UserIn(email="invited@people.example", role=Role.MEMBER), caller=caller)
 
-    for address in ("nobody@people.example", "invited@people.example"):
+    for address in ("unknown@people.example", "invited@people.example"):
         answer = portal.anyone.post("/v1/auth/password/forgot", json={"email": address.upper()})
         assert (answer.status_code, answer.json()) == (202, {})
         assert "no account signs in" in portal.letters(address)[-1]

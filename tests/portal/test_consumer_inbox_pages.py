@@ -206,7 +206,7 @@ def test_the_list_has_fifty_items_a_page(
 
 
 def deliver_title(lab: Installation, caller: Caller, issuer_id: UUID, kid: str, title: str) -> None:
-    """Mint an attestation, and deliver it under a title of its own."""
+    """Mint an attestation, and deliver it under its own title."""
     request = MintRequest(issuer_id=issuer_id, kid=kid, schema="degree", claims=CLAIMS)
     minted = lab.attestations.mint(request, caller=caller)
     body = DeliverIn(attestation_id=minted.id, recipient_email=ADA, safe_metadata={"title": title})

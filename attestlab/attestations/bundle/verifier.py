@@ -339,7 +339,7 @@ def verify_entry_subject(
         raise ProofInvalid(f"The log entry is about another {statement.kind.noun}.")
     if entry.get("key") != sha256_name(sha256(public_key)):
         raise ProofInvalid("The log entry names another public key.")
-    opened = sha256_name(commitment(nonce, content.committed(), signature))
+    opened = sha256_name(commitment(nonce, content.encode_committed_payload(), signature))
     if not hmac.compare_digest(str(entry.get("commit")).encode(), opened.encode()):
         raise ProofInvalid("The log entry's commitment does not open to this payload and signature.")
 

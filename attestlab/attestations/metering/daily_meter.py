@@ -58,4 +58,4 @@ def verifications_per_day(evidence: RecordEvidence) -> int | None:
     """Return the daily limit of the plan of the issuer's tenant; None is unlimited."""
     if evidence.plan is None:
         return None
-    return allowance_for(evidence.plan, evidence.adjusted, evidence.addons).verifications_per_day
+    return allowance_for(evidence.plan, evidence.adjustments, evidence.addons).verifications_per_day

@@ -177,6 +177,6 @@ async def _require_password(
 def delete_account(tx: Transaction, caller: Caller, accounts: Accounts) -> None:
     """Delete the account: sessions, keys, bio, inbox and portfolio go.
 
-    The username stays taken. Entries of the log stay, because they name nobody, and every proof still verifies.
+    The username stays taken. Entries of the log stay, because they name no one, and every proof still verifies.
     """
     accounts.delete(caller=caller, tx=tx)

@@ -26,7 +26,7 @@ RESERVED_USERNAMES = frozenset(_RESERVED.split())
 
 
 class PortfolioVisibility(StrEnum):
-    """Who sees a consumer's portfolio: anyone, or nobody else."""
+    """Who sees a consumer's portfolio: anyone, or only its owner."""
 
     PUBLIC = "public"
     PRIVATE = "private"

@@ -145,7 +145,7 @@ class Accounts:
     def delete(self, *, caller: Caller, tx: Transaction | None = None) -> None:
         """Delete the caller's account: of the person only an id remains, and the username stays taken.
 
-        Entries of the log stay, because they name nobody.
+        Entries of the log stay, because they name no one.
         """
         with self.storage.write(tx) as tx:
             now, account = self.clock.now(), store.get_account_of(tx.exec, caller.tenant_id)

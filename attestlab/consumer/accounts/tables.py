@@ -17,7 +17,7 @@ from attestlab.core.db.tables import model_of, short_repr
 class ConsumerAccountRecord(NamedTuple):
     """What a consumer shows of themselves; an account without a row has the defaults.
 
-    The row of a deleted account keeps the username, so that nobody else can have it.
+    The row of a deleted account keeps the username, so that no one else can have it.
     """
 
     user_id: Annotated[UUID, Field(primary_key=True, foreign_key="users.id")]

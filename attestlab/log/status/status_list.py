@@ -8,7 +8,7 @@ bits, form chunks of 1,024 bytes for 4,096 indexes, padded with zeros. The list'
 the Merkle tree hash of its chunks (RFC 6962, 2.1), and the log has it as an entry
 `status.list` at index n. So a chunk and a short path prove the status of an entry as of n.
 
-Receipts have their codes in an array of their own, with a digest of its own in the same entry: followers and
+Receipts have their codes in a separate array, with a separate digest in the same entry: followers and
 verifiers of earlier versions skip entries of receipts, and still compute the digest that the entry has.
 
 This module is pure: followers of the log and offline verifiers compute with it too.
