@@ -17,7 +17,7 @@ from attestlab.portal.consumer_session import PageSession, PageSessions
 from attestlab.portal.page_forms import (
     PRIVATE_FORM,
     PRIVATE_PAGE,
-    Problem,
+    FormProblem,
     read_form,
     redirect,
     to_response,
@@ -207,7 +207,7 @@ def _show_item(
     inbox: Inbox,
     links: Links,
     *,
-    problem: Problem | None = None,
+    problem: FormProblem | None = None,
 ) -> RawResponse:
     from attestlab.portal import inbox_pages
 

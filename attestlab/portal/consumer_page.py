@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from attestlab.portal.consumer_session import PageSession
 from attestlab.portal.layout import Html, keep_private, render_page
 from attestlab.portal.messages import AnswerTone
-from attestlab.portal.page_forms import Problem
+from attestlab.portal.page_forms import FormProblem
 
 
 def render(
@@ -15,7 +15,7 @@ def render(
     *,
     root: str = "./",
     session: PageSession | None = None,
-    problem: Problem | None = None,
+    problem: FormProblem | None = None,
     status: int = 200,
     **facts: Any,
 ) -> Html:

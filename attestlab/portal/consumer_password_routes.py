@@ -7,7 +7,7 @@ from attestlab.core.errors import PermissionDenied, RateLimited
 from attestlab.core.shapes import In
 from attestlab.identity.password_resets import PasswordResets
 from attestlab.portal.consumer_session import PageSessions
-from attestlab.portal.page_forms import PRIVATE_FORM, PRIVATE_PAGE, TOKEN_INVALID, Problem, to_response, try_form
+from attestlab.portal.page_forms import PRIVATE_FORM, PRIVATE_PAGE, TOKEN_INVALID, FormProblem, to_response, try_form
 from attestlab.web.executor import Executor
 from attestlab.web.request import Request
 from attestlab.web.response import RawResponse
@@ -91,7 +91,7 @@ async def send_reset_form(
     return to_response(page)
 
 
-def _show_form(*, token: str = "", address: str = "", problem: Problem | None = None) -> RawResponse:
+def _show_form(*, token: str = "", address: str = "", problem: FormProblem | None = None) -> RawResponse:
     from attestlab.portal import consumer_page
 
     page = consumer_page.render(

@@ -15,7 +15,7 @@ from attestlab.portal.consumer_session import PageSession, PageSessions
 from attestlab.portal.page_forms import (
     PRIVATE_FORM,
     PRIVATE_PAGE,
-    Problem,
+    FormProblem,
     read_form,
     redirect,
     to_response,
@@ -162,7 +162,7 @@ def _show(
     links: Links,
     *,
     sent: Mapping[str, str] | None = None,
-    problem: Problem | None = None,
+    problem: FormProblem | None = None,
 ) -> RawResponse:
     from attestlab.portal import protection_pages  # imports the template engine, which must not delay the start
 

@@ -20,7 +20,7 @@ from attestlab.portal.page_forms import (
     PRIVATE_FORM,
     PRIVATE_PAGE,
     FormOptions,
-    Problem,
+    FormProblem,
     read_form,
     redirect,
     to_response,
@@ -125,7 +125,7 @@ async def send_settings_form(
         raise ValidationFailed.of("/action", "enum", "Send this form with one of its buttons.")
     sent = _Sent(request, body, session.caller, accounts, addresses, identity, executor)
     outcome = await try_form(act(sent))
-    if isinstance(outcome, Problem):
+    if isinstance(outcome, FormProblem):
         view = await executor.read(lambda: accounts.get(caller=session.caller))
         return _show(session, view, sent=body, problem=outcome)
     if body.action == "delete":
@@ -195,7 +195,7 @@ _ACTIONS: Final[Mapping[str, Callable[[_Sent], Awaitable[RawResponse | None]]]] 
 
 
 def _show(
-    session: PageSession, view: AccountView, *, sent: SettingsForm | None = None, problem: Problem | None = None
+    session: PageSession, view: AccountView, *, sent: SettingsForm | None = None, problem: FormProblem | None = None
 ) -> RawResponse:
     from attestlab.portal import consumer_page  # imports the template engine, which must not delay the start
 

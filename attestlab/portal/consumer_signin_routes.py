@@ -14,7 +14,7 @@ from attestlab.identity.service import AuthenticatedUser, Identity
 from attestlab.identity.sessions import Tokens
 from attestlab.orgs.rules import Realm
 from attestlab.portal.consumer_session import PageSessions
-from attestlab.portal.page_forms import PRIVATE_FORM, PRIVATE_PAGE, Problem, redirect, to_response, try_form
+from attestlab.portal.page_forms import PRIVATE_FORM, PRIVATE_PAGE, FormProblem, redirect, to_response, try_form
 from attestlab.web.executor import Executor
 from attestlab.web.request import Request
 from attestlab.web.response import RawResponse
@@ -24,7 +24,7 @@ from attestlab.web.routing.routes import Routes
 routes = Routes("portal")
 _START: Final = "inbox"
 _TARGET = re.compile(r"inbox(?:/[0-9a-f-]{36})?|protect|settings")
-_NOT_SIGNED_IN: Final = Problem(
+_NOT_SIGNED_IN: Final = FormProblem(
     "The address or the password is wrong, or the address is not verified yet. If you have just signed up, follow the"
     " link in the mail first.",
     401,
@@ -118,7 +118,7 @@ async def send_signin_form(
         failed = error
         await executor.write(lambda tx: trail.record_denied(tx, request, failed))
         tokens = _NOT_SIGNED_IN
-    if isinstance(tokens, Problem):
+    if isinstance(tokens, FormProblem):
         return _show_form(target, address=body.email, problem=tokens)
     return redirect(target, cookie=page_sessions.set_cookie(request, tokens))
 
@@ -160,7 +160,7 @@ def _require_consumer(user: AuthenticatedUser) -> None:
         raise PermissionDenied(_OF_A_TEAM, details={"required_realm": Realm.CONSUMER})
 
 
-def _show_form(target: str, *, address: str = "", problem: Problem | None = None) -> RawResponse:
+def _show_form(target: str, *, address: str = "", problem: FormProblem | None = None) -> RawResponse:
     from attestlab.portal import consumer_page  # imports the template engine, which must not delay the start
 
     return to_response(consumer_page.render("signin.html", next=target, address=address, problem=problem))

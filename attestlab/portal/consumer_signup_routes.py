@@ -18,7 +18,7 @@ from attestlab.portal.page_forms import (
     PRIVATE_FORM,
     PRIVATE_PAGE,
     TOKEN_INVALID,
-    Problem,
+    FormProblem,
     read_form,
     redirect,
     to_response,
@@ -31,7 +31,7 @@ from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("portal")
-_INVITATION_UNUSABLE: Final = Problem(
+_INVITATION_UNUSABLE: Final = FormProblem(
     "This invitation was used or has expired. Sign in if you have an account; otherwise sign up here, and what was"
     " issued to your address waits for you all the same.",
     404,
@@ -121,7 +121,7 @@ async def send_signup_form(
         return await executor.write(lambda tx: open_account(tx, prepared))
 
     signed_up = await try_form(sign_up())
-    if isinstance(signed_up, Problem):
+    if isinstance(signed_up, FormProblem):
         if body.invitation_token:
             return await _show_invitation(body, signups, executor, problem=signed_up)
         return _show_signup(body, problem=signed_up)
@@ -174,14 +174,14 @@ async def send_verify_form(
         await executor.write(lambda tx: signups.resend(address, tx=tx))
 
     outcome = await try_form(verify() if body.token else resend())
-    if isinstance(outcome, Problem):
+    if isinstance(outcome, FormProblem):
         token = "" if outcome.reason == TOKEN_INVALID else body.token
         return _show_verification(token=token, address=body.email, problem=outcome)
     return _show_verified(outcome) if outcome is not None else _show_sent(body.email)
 
 
 async def _show_invitation(
-    sent: SignupForm, signups: Signups, executor: Executor, *, problem: Problem | None = None
+    sent: SignupForm, signups: Signups, executor: Executor, *, problem: FormProblem | None = None
 ) -> RawResponse:
     """Show the form for the address of an invitation; for one that does not work, the form for any address."""
     try:
@@ -191,7 +191,7 @@ async def _show_invitation(
     return _show_signup(sent, invited_address=address, problem=problem)
 
 
-def _show_signup(sent: SignupForm, *, invited_address: str = "", problem: Problem | None = None) -> RawResponse:
+def _show_signup(sent: SignupForm, *, invited_address: str = "", problem: FormProblem | None = None) -> RawResponse:
     from attestlab.portal import consumer_page
 
     page = consumer_page.render(
@@ -200,7 +200,7 @@ def _show_signup(sent: SignupForm, *, invited_address: str = "", problem: Proble
     return to_response(page)
 
 
-def _show_verification(*, token: str, address: str = "", problem: Problem | None = None) -> RawResponse:
+def _show_verification(*, token: str, address: str = "", problem: FormProblem | None = None) -> RawResponse:
     from attestlab.portal import consumer_page
 
     return to_response(consumer_page.render("verify_email.html", token=token, address=address, problem=problem))

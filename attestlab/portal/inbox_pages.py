@@ -17,7 +17,7 @@ from attestlab.exports.badges import BADGES
 from attestlab.portal import consumer_page
 from attestlab.portal.consumer_session import PageSession
 from attestlab.portal.layout import Html
-from attestlab.portal.page_forms import Problem
+from attestlab.portal.page_forms import FormProblem
 
 _MAX_DETAILS = 20
 _SHOWN_ELSEWHERE = frozenset({"title", "schema", "issuer_name"})
@@ -43,7 +43,7 @@ def inbox_page(
 
 
 def item_page(
-    detail: InboxItemDetail, *, session: PageSession, problem: Problem | None, links: Links, now: datetime
+    detail: InboxItemDetail, *, session: PageSession, problem: FormProblem | None, links: Links, now: datetime
 ) -> Html:
     """Render the page of an item, with links to its verification, its bundle and its badge, which have the share key.
 

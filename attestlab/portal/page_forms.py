@@ -70,7 +70,7 @@ _EXPLAINED: Final = (
 )
 
 
-class Problem(NamedTuple):
+class FormProblem(NamedTuple):
     """What is wrong with a form that was sent: a sentence for its page, the status of the page, and why.
 
     `reason` is that of the error's details.
@@ -81,12 +81,12 @@ class Problem(NamedTuple):
     reason: str = ""
 
 
-async def try_form(job: Awaitable[Result]) -> Result | Problem:
+async def try_form(job: Awaitable[Result]) -> Result | FormProblem:
     """Do what a form asks for; an error that the person can correct becomes a problem, which the page shows."""
     try:
         return await job
     except _EXPLAINED as error:
-        return Problem(describe_error(error), http_status(error), str(error.details.get("reason", "")))
+        return FormProblem(describe_error(error), http_status(error), str(error.details.get("reason", "")))
 
 
 def read_form(model: type[Model], values: Mapping[str, object]) -> Model:

@@ -10,7 +10,7 @@ from attestlab.delivery.share_links import Links
 from attestlab.portal import consumer_page
 from attestlab.portal.consumer_session import PageSession
 from attestlab.portal.layout import Html, render_page
-from attestlab.portal.page_forms import Problem
+from attestlab.portal.page_forms import FormProblem
 from attestlab.protections.service import Portfolio
 from attestlab.protections.store import AttestedProtection
 
@@ -27,7 +27,7 @@ def protect_page(
     *,
     session: PageSession,
     sent: Mapping[str, str],
-    problem: Problem | None,
+    problem: FormProblem | None,
     next_query: str | None,
     links: Links,
     now: datetime,

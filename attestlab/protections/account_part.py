@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from uuid import UUID
 
-from attestlab.consumer.accounts.store import Account
+from attestlab.consumer.accounts.store import PersonalAccount
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import format_time
@@ -26,16 +26,16 @@ class ProtectionsPart:
 
     name = "protections"
 
-    def export(self, execute: Execute, account: Account) -> list[Mapping[str, JsonValue]]:
+    def export(self, execute: Execute, account: PersonalAccount) -> list[Mapping[str, JsonValue]]:
         """Return all protections, each with its verifications by day."""
         return [_export_row(execute, row) for row in store.list_rows(execute, account.id)]
 
-    def erase(self, tx: Transaction, account: Account, at: datetime) -> None:
+    def erase(self, tx: Transaction, account: PersonalAccount, at: datetime) -> None:
         """Delete all protections; their attestations stay in the log, which names no person."""
         for row in store.list_rows(tx.exec, account.id):
             delete_row(tx, row, AuditContext(account.tenant_id, UserActor(str(account.id)), "protection.delete", at))
 
-    def count(self, execute: Execute, account: Account) -> int:
+    def count(self, execute: Execute, account: PersonalAccount) -> int:
         """Return the number of protections that the account shows its owner."""
         return store.count(execute, ProtectionsQuery(), user_id=account.id)
 

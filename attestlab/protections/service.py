@@ -11,7 +11,7 @@ from attestlab.attestations.minting import MintRequest, PreparedAttestation
 from attestlab.attestations.service import Attestations
 from attestlab.consumer.accounts import store as account_store
 from attestlab.consumer.accounts.rules import PortfolioVisibility
-from attestlab.consumer.accounts.store import Account
+from attestlab.consumer.accounts.store import PersonalAccount
 from attestlab.consumer.inbox import store as inbox_store
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
@@ -43,7 +43,7 @@ class PreparedProtection(NamedTuple):
 class Portfolio(NamedTuple):
     """A consumer with some of their public protections."""
 
-    account: Account
+    account: PersonalAccount
     protections: Sequence[AttestedProtection]
 
 
@@ -224,7 +224,7 @@ def delete_row(tx: Transaction, row: ProtectionRecord, context: AuditContext) ->
     audited_write.change(tx, store.protections, row, changes, context)
 
 
-def _find_received(tx: Transaction, request: ProtectionIn, account: Account) -> UUID:
+def _find_received(tx: Transaction, request: ProtectionIn, account: PersonalAccount) -> UUID:
     """Return the attestation to show, which must be in the consumer's inbox."""
     attestation_id = request.attestation_id
     if attestation_id is None or inbox_store.find_held(tx.exec, attestation_id, account_id=account.id) is None:
@@ -239,13 +239,13 @@ def _require_new(found: UUID | None) -> None:
         raise Conflict(message, details={"reason": "already_protected", "protection_id": str(found)})
 
 
-def _require_quota(tx: Transaction, caller: Caller, account: Account, at: datetime) -> None:
+def _require_quota(tx: Transaction, caller: Caller, account: PersonalAccount, at: datetime) -> None:
     """Require that the consumer's own plan allows one more attestation today; the issuer's plan is the operator's."""
     midnight = datetime.combine(at.astimezone(UTC).date(), time(), UTC)
     quotas.require_attestation(caller, lambda: store.count_minted_since(tx.exec, midnight, user_id=account.id), at=at)
 
 
-def _build_row(request: ProtectionIn, account: Account, attestation_id: UUID, at: datetime) -> ProtectionRecord:
+def _build_row(request: ProtectionIn, account: PersonalAccount, attestation_id: UUID, at: datetime) -> ProtectionRecord:
     is_own = request.content_hash is not None
     return ProtectionRecord(
         id=new_id(at),

@@ -27,7 +27,7 @@ ProtectionCategory = Annotated[str, StringConstraints(pattern=CATEGORY_FORM)]
 ProtectedContentType = Annotated[str, StringConstraints(pattern=CONTENT_TYPE_FORM, max_length=MAX_CONTENT_TYPE_LENGTH)]
 FileName = Annotated[str, StringConstraints(min_length=1, max_length=MAX_FILE_NAME_LENGTH)]
 FileSize = Annotated[StrictInt, Field(ge=0, le=MAX_FILE_SIZE)]
-VisibilityName = Annotated[str, one_of(Visibility)]
+ProtectionVisibilityName = Annotated[str, one_of(Visibility)]
 SourceName = Annotated[str, one_of(ProtectionSource)]
 
 
@@ -124,7 +124,7 @@ class ProtectionOut(PortfolioEntryOut, source="CONTRACT 11.3"):
     """The file's name. Format: text, 1-255 characters."""
     file_size: int | None
     """The file's size. Format: bytes, from 0."""
-    visibility: VisibilityName
+    visibility: ProtectionVisibilityName
     """Who can see it. Format: public, unlisted or private."""
     source: SourceName
     """Where its attestation comes from: the owner's content, or their inbox. Format: own or received."""

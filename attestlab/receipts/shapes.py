@@ -16,7 +16,7 @@ from attestlab.receipts.rules import SUBJECT_LIMIT_CHARS, RetentionPolicy
 from attestlab.receipts.types.shapes import ReceiptReason, TypeName, TypeVersion
 from attestlab.web.paging import OffsetPageQuery
 
-Subject = Annotated[str, StringConstraints(max_length=SUBJECT_LIMIT_CHARS)]
+ReceiptSubject = Annotated[str, StringConstraints(max_length=SUBJECT_LIMIT_CHARS)]
 RetentionPolicyName = Annotated[str, one_of(RetentionPolicy)]
 
 
@@ -33,7 +33,7 @@ class ReceiptIn(In, source="CONTRACT 11.5"):
     """The issuer's key that signs; its newest active one if left out. Format: 1-64 of A-Z a-z 0-9 . _ : -."""
     alg: Algorithm | None = None
     """The algorithm of that key. Format: Ed25519, ES256, ES384, ES512, RS256, RS384, RS512, PS256, PS384 or PS512."""
-    subject: Subject = ""
+    subject: ReceiptSubject = ""
     """Whom or what the receipt is about; only its hash is signed. Format: text, at most 256 characters."""
     payload: dict[str, JsonValue]
     """What happened; only its hash is signed. Format: JSON that the type's schema accepts, at most 64 KB."""
@@ -135,7 +135,7 @@ class ReceiptFilters(Filters, source="CONTRACT 11.5"):
     """Only receipts of this issuer. Format: UUID, 36 characters."""
     status: Annotated[ReceiptStatus | None, Where("status")] = None
     """Only receipts with this status. Format: ACTIVE or REVOKED."""
-    subject: Annotated[Subject | None, Where("subject")] = None
+    subject: Annotated[ReceiptSubject | None, Where("subject")] = None
     """Only receipts about exactly this subject. Format: text, at most 256 characters."""
     since: Annotated[Moment | None, Where("created_at", ">=")] = Field(default=None, alias="from")
     """Only receipts minted at or after this moment. Format: RFC 3339 date-time with an offset."""

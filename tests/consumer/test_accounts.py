@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from attestlab.consumer.accounts import store
-from attestlab.consumer.accounts.store import Account
+from attestlab.consumer.accounts.store import PersonalAccount
 from attestlab.core.clock import FixedClock
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
@@ -36,10 +36,10 @@ class Notes:
     def __init__(self) -> None:
         self.erased: list[str] = []
 
-    def export(self, execute: Execute, account: Account) -> object:
+    def export(self, execute: Execute, account: PersonalAccount) -> object:
         return {"of": account.email}
 
-    def erase(self, tx: Transaction, account: Account, at: datetime) -> None:
+    def erase(self, tx: Transaction, account: PersonalAccount, at: datetime) -> None:
         self.erased.append(account.email)
 
 

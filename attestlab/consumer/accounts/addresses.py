@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from attestlab.consumer.accounts import messages, rules, store
 from attestlab.consumer.accounts.rows import change_account
-from attestlab.consumer.accounts.store import Account
+from attestlab.consumer.accounts.store import PersonalAccount
 from attestlab.consumer.accounts.tables import ConsumerAddressRecord
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
@@ -112,7 +112,7 @@ class Addresses:
             erase_address(tx, _get_further(tx.exec, account, address), caller, self.clock.now())
 
     def _insert(
-        self, tx: Transaction, address: str, account: Account, further: int, caller: Caller, now: datetime
+        self, tx: Transaction, address: str, account: PersonalAccount, further: int, caller: Caller, now: datetime
     ) -> ConsumerAddressRecord:
         if 1 + further >= rules.MAX_ADDRESSES:
             raise Conflict(
@@ -124,7 +124,7 @@ class Addresses:
         return audited_write.insert(tx, store.addresses, row, context)
 
     def _mail_link(
-        self, tx: Transaction, row: ConsumerAddressRecord, account: Account, caller: Caller, now: datetime
+        self, tx: Transaction, row: ConsumerAddressRecord, account: PersonalAccount, caller: Caller, now: datetime
     ) -> None:
         tenant_id, until = account.tenant_id, now + rules.SIGNUP_TTL
         token = mailed_tokens.create_token(
@@ -137,7 +137,7 @@ class Addresses:
         self.mails.enqueue(tx, tenant_id=tenant_id, recipient=row.email, subject=mail.subject, text=mail.text, at=now)
 
     def _swap(
-        self, tx: Transaction, row: ConsumerAddressRecord, account: Account, caller: Caller, now: datetime
+        self, tx: Transaction, row: ConsumerAddressRecord, account: PersonalAccount, caller: Caller, now: datetime
     ) -> None:
         """Exchange a further address and the primary one, each with the time of its verification."""
         context = AuditContext(account.tenant_id, caller, "consumer_address.make_primary", now)
@@ -151,7 +151,7 @@ class Addresses:
         change_account(tx, account.id, verified, tenant_id=account.tenant_id, actor=caller, at=now)
 
 
-def list_emails(execute: Execute, account: Account) -> list[AccountEmail]:
+def list_emails(execute: Execute, account: PersonalAccount) -> list[AccountEmail]:
     """List the addresses of an account, the primary one first."""
     further = [AccountEmail(row.email, False, row.verified_at) for row in store.list_further(execute, account.id)]
     return [AccountEmail(account.email, True, account.email_verified_at), *further]
@@ -175,7 +175,7 @@ def require_unclaimed(execute: Execute, address: str) -> None:
         raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
 
 
-def _get_further(execute: Execute, account: Account, address: str) -> ConsumerAddressRecord:
+def _get_further(execute: Execute, account: PersonalAccount, address: str) -> ConsumerAddressRecord:
     for row in store.list_further(execute, account.id):
         if row.email == address:
             return row

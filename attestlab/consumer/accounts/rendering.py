@@ -13,7 +13,7 @@ from attestlab.consumer.accounts.shapes import (
     VerifiedEmailOut,
 )
 from attestlab.consumer.accounts.signups import SignedUp
-from attestlab.consumer.accounts.store import Account
+from attestlab.consumer.accounts.store import PersonalAccount
 from attestlab.consumer.accounts.verification import VerifiedEmail
 from attestlab.core.row_rendering import RowRenderer
 from attestlab.identity.rendering import render_tokens
@@ -25,7 +25,9 @@ render_signup = RowRenderer(
 )
 render_verified = RowRenderer(VerifiedEmailOut, VerifiedEmail, status=lambda _: SignupStatus.ACTIVE)
 render_email = RowRenderer(AccountEmailOut, AccountEmail)
-_render_account = RowRenderer(AccountOut, Account, computed=["emails", "portfolio_url", "unread", "protections"])
+_render_account = RowRenderer(
+    AccountOut, PersonalAccount, computed=["emails", "portfolio_url", "unread", "protections"]
+)
 _render_session = RowRenderer(ExportedSessionOut, SessionRecord)
 _render_key = RowRenderer(ExportedKeyOut, ApiKeyRecord)
 

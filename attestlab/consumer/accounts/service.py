@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from attestlab.consumer.accounts import rules, store
 from attestlab.consumer.accounts.addresses import AccountEmail, erase_address, list_emails
-from attestlab.consumer.accounts.parts import AccountPart, CountName, CountOf
 from attestlab.consumer.accounts.rows import change_account
 from attestlab.consumer.accounts.rules import PortfolioVisibility
 from attestlab.consumer.accounts.shapes import AccountPatch
 from attestlab.consumer.accounts.signups import ACTOR
-from attestlab.consumer.accounts.store import Account
+from attestlab.consumer.accounts.store import PersonalAccount
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute
@@ -34,12 +33,35 @@ from attestlab.orgs.service import Orgs
 from attestlab.orgs.tables import ApiKeyRecord
 
 DELETED = "Deleted account"
+CountName = Literal["unread", "protections"]
+CountOf = Callable[[Execute, PersonalAccount], int]
+"""Returns a number that `GET /v1/consumer/me` shows of an account."""
+
+
+class AccountPart(Protocol):
+    """What another capability keeps about accounts: exported with them, and erased when one is deleted.
+
+    Such capabilities stand above this one, so the composition root registers their parts.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name in an export, such as `inbox`."""
+        ...
+
+    def export(self, execute: Execute, account: PersonalAccount) -> object:
+        """Return all that it keeps about an account, as values that JSON can hold."""
+        ...
+
+    def erase(self, tx: Transaction, account: PersonalAccount, at: datetime) -> None:
+        """Erase what it keeps about an account that is deleted, in the transaction that deletes it."""
+        ...
 
 
 class AccountView(NamedTuple):
     """An account with its addresses and the address of its portfolio, as its owner sees it."""
 
-    account: Account
+    account: PersonalAccount
     emails: Sequence[AccountEmail]
     portfolio_url: str | None
     unread: int
@@ -165,7 +187,7 @@ class Accounts:
         """Return the page of a portfolio."""
         return f"{self.portal_url}/u/{username}"
 
-    def _view(self, execute: Execute, account: Account) -> AccountView:
+    def _view(self, execute: Execute, account: PersonalAccount) -> AccountView:
         numbers: dict[CountName, int] = {name: count(execute, account) for name, count in self.counts.items()}
         return AccountView(
             account=account,
@@ -176,7 +198,7 @@ class Accounts:
         )
 
 
-def _erase_addresses(tx: Transaction, account: Account, caller: Caller, now: datetime) -> None:
+def _erase_addresses(tx: Transaction, account: PersonalAccount, caller: Caller, now: datetime) -> None:
     """Erase the further addresses, and the tokens that were mailed about the account and its own addresses."""
     further, own = store.list_further(tx.exec, account.id), store.list_addresses(tx.exec, account.id)
     for token in identity_store.list_tokens_about(tx.exec, [str(account.id), *(str(row.id) for row in further), *own]):

@@ -12,7 +12,7 @@ from attestlab.orgs.shapes import InvitedEmail
 Username = Annotated[str, StringConstraints(pattern=USERNAME_FORM)]
 Bio = Annotated[str, StringConstraints(max_length=MAX_BIO_LENGTH)]
 SignupStatusName = Annotated[str, one_of(SignupStatus)]
-VisibilityName = Annotated[str, one_of(PortfolioVisibility)]
+PortfolioVisibilityName = Annotated[str, one_of(PortfolioVisibility)]
 
 
 class SignupIn(In, source="CONTRACT 11.1"):
@@ -140,7 +140,7 @@ class AccountOut(Out, source="CONTRACT 11.1"):
     """The name in the address of their portfolio; null until it is chosen. Format: 3-30 of a-z 0-9 _ -."""
     bio: str
     """What they say about themselves. Format: text, at most 500 characters."""
-    portfolio_visibility: VisibilityName
+    portfolio_visibility: PortfolioVisibilityName
     """Who sees their portfolio. Format: public or private."""
     portfolio_url: str | None
     """The page of their portfolio; null without a username. Format: absolute URL."""

@@ -30,7 +30,7 @@ signups = table_of(ConsumerSignup)
 
 
 @short_repr
-class Account(NamedTuple):
+class PersonalAccount(NamedTuple):
     """A consumer's account: the person with what they show, or its defaults; `email` is the primary address."""
 
     id: UUID
@@ -67,38 +67,38 @@ ACCOUNTS_CHANGED: Final = "consumer.accounts_changed"  # in a transaction's memo
 _IS_THERE = addresses.c.removed_at.is_(None)
 
 
-def get_account(execute: Execute, user_id: UUID) -> Account:
+def get_account(execute: Execute, user_id: UUID) -> PersonalAccount:
     """Return a consumer's account.
 
     Raises:
         NotFound: no consumer has this id, or the account was deleted.
     """
-    account = fetch_one(execute(_ACCOUNTS.where(users.c.id == user_id)), Account)
+    account = fetch_one(execute(_ACCOUNTS.where(users.c.id == user_id)), PersonalAccount)
     if account is None:
         raise NotFound("account", user_id)
     return account
 
 
-def get_account_of(execute: Execute, tenant_id: UUID) -> Account:
+def get_account_of(execute: Execute, tenant_id: UUID) -> PersonalAccount:
     """Return the account of the consumer to whom a tenant belongs.
 
     Raises:
         NotFound: the tenant is no consumer's, or the account was deleted.
     """
-    account = fetch_one(execute(_ACCOUNTS.where(users.c.tenant_id == tenant_id)), Account)
+    account = fetch_one(execute(_ACCOUNTS.where(users.c.tenant_id == tenant_id)), PersonalAccount)
     if account is None:
         raise NotFound("account of tenant", tenant_id)
     return account
 
 
-def find_account_by_username(execute: Execute, username: str) -> Account | None:
+def find_account_by_username(execute: Execute, username: str) -> PersonalAccount | None:
     """Return the consumer's account that has this username."""
-    return fetch_one(execute(_ACCOUNTS.where(accounts.c.username == username)), Account)
+    return fetch_one(execute(_ACCOUNTS.where(accounts.c.username == username)), PersonalAccount)
 
 
-def find_account_by_address(execute: Execute, address: str) -> Account | None:
+def find_account_by_address(execute: Execute, address: str) -> PersonalAccount | None:
     """Return the consumer's account to which an address belongs, in lower case: the primary or a verified one."""
-    return fetch_one(execute(_ACCOUNTS.where(_has_address(address))), Account)
+    return fetch_one(execute(_ACCOUNTS.where(_has_address(address))), PersonalAccount)
 
 
 def is_taken(execute: Execute, address: str) -> bool:

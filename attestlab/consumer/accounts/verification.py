@@ -12,7 +12,7 @@ from uuid import UUID
 
 from attestlab.consumer.accounts import store
 from attestlab.consumer.accounts.signups import ACTOR, Signups
-from attestlab.consumer.accounts.store import Account
+from attestlab.consumer.accounts.store import PersonalAccount
 from attestlab.consumer.accounts.tables import ConsumerAddressRecord
 from attestlab.core.clock import Clock
 from attestlab.core.crypto import passwords
@@ -168,7 +168,7 @@ class EmailVerification:
             raise mailed_tokens.token_invalid() from None
         return VerifiedEmail(account.id, account.email, claimed)
 
-    def _get_further(self, execute: Execute, row: MailedTokenRecord) -> tuple[ConsumerAddressRecord, Account]:
+    def _get_further(self, execute: Execute, row: MailedTokenRecord) -> tuple[ConsumerAddressRecord, PersonalAccount]:
         address = store.find_address(execute, UUID(row.subject))
         if address is None:
             raise mailed_tokens.token_invalid()

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import update
 
-from attestlab.consumer.accounts.store import Account
+from attestlab.consumer.accounts.store import PersonalAccount
 from attestlab.consumer.inbox import store
 from attestlab.consumer.inbox.counts import count_item, get_counts
 from attestlab.consumer.inbox.rules import ReadState
@@ -24,11 +24,11 @@ class InboxPart:
 
     name = "inbox"
 
-    def export(self, execute: Execute, account: Account) -> list[Mapping[str, JsonValue]]:
+    def export(self, execute: Execute, account: PersonalAccount) -> list[Mapping[str, JsonValue]]:
         """Return all items, oldest first."""
         return list(map(_export_item, store.list_items(execute, account.id)))
 
-    def erase(self, tx: Transaction, account: Account, at: datetime) -> None:
+    def erase(self, tx: Transaction, account: PersonalAccount, at: datetime) -> None:
         """Forget what the account read; an item stays the issuer's record of its delivery, which no account reads."""
         for item in store.list_items(tx.exec, account.id):
             count_item(tx, account.id, ReadState(item.read_state), by=-1)
@@ -36,7 +36,7 @@ class InboxPart:
         theirs = store.items.c.user_id == account.id
         tx.exec(update(store.items).where(theirs).values(read_state=ReadState.UNREAD.value, updated_at=at))
 
-    def count_unread(self, execute: Execute, account: Account) -> int:
+    def count_unread(self, execute: Execute, account: PersonalAccount) -> int:
         """Return the number of unread items."""
         return get_counts(execute, account.id)[ReadState.UNREAD]
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from attestlab.consumer.accounts.store import Account, get_account
+from attestlab.consumer.accounts.store import PersonalAccount, get_account
 from attestlab.consumer.inbox.account_part import InboxPart
 from support.inbox import INBOX, Recipient, Registry
 from support.orgs import PASSWORD
@@ -14,7 +14,7 @@ from support.orgs import PASSWORD
 pytestmark = pytest.mark.one_world
 
 
-def account_of(registry: Registry, recipient: Recipient) -> Account:
+def account_of(registry: Registry, recipient: Recipient) -> PersonalAccount:
     with registry.lab.storage.read() as connection:
         return get_account(connection.execute, recipient.user_id)
 
