@@ -149,7 +149,7 @@ def attach_addon(body: AttachIn, tx: Transaction, caller: Caller, billing: Billi
     return shown if attached.is_new else RawResponse(shown.model_dump_json().encode(), JSON, status=200)
 
 
-@routes.post("/v1/billing/addons/detach", scope=Scope.BILLING_WRITE, raises=(NotFound,))
+@routes.post("/v1/billing/addons/detach", scope=Scope.BILLING_WRITE, representation=True, raises=(NotFound,))
 def detach_addon(
     request: Request, body: DetachIn, tx: Transaction, caller: Caller, billing: Billing
 ) -> DetachedOut | None:

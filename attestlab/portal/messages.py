@@ -118,6 +118,9 @@ REASONS: Final = {
     Reason.STATUS_CURRENT: ReasonWords(
         AnswerTone.GOOD, "Yes", "It is in force: not withdrawn, not replaced, not expired."
     ),
+    Reason.PAYLOAD_REDACTED: ReasonWords(
+        AnswerTone.NOTE, "Yes, without its content", "Its content was removed on purpose; its hash is still proven."
+    ),
     Reason.ATTESTATION_REVOKED: ReasonWords(AnswerTone.BAD, "No, withdrawn", "The issuer has withdrawn it."),
     Reason.ATTESTATION_SUPERSEDED: ReasonWords(
         AnswerTone.NOTE, "No, replaced", "The issuer has replaced it by a newer one."

@@ -29,9 +29,9 @@ _PREFLIGHT: Final = {
 def is_shared(route: Route) -> bool:
     """Whether pages of any origin may read the route's responses: it is public, and reads.
 
-    `POST /v1/verify` is a read too: of the public writes it alone ignores an Idempotency-Key.
+    `POST /v1/verify` and its like are reads too: they ignore an Idempotency-Key, and no sender signs them.
     """
-    reads = route.method == "GET" or route.idempotency == "none"
+    reads = route.method == "GET" or (route.idempotency == "none" and not route.signed)
     return route.needs is PUBLIC and reads and not route.secret and not is_probe(route)
 
 

@@ -239,7 +239,6 @@ def test_no_list_contains_another_tenants_objects(access: AccessScenario) -> Non
     lists |= {
         "receipt-types",
         "receipts",
-        "receipts/export",
         "risk/signals",
         "risk/cases",
         "risk/lists",

@@ -24,7 +24,7 @@ from support.stripe_account import StripeAccount, make_event, send_event, serve_
 def account(lab: Installation) -> Iterator[StripeAccount]:
     """An account whose keys the lab has."""
     with serve_stripe() as account:
-        lab.payment_providers.stripe = account.provider()
+        lab.payments.providers.stripe = account.provider()
         yield account
 
 

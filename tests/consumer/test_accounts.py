@@ -255,7 +255,7 @@ def test_an_export_has_all_parts_of_the_account(portal: ConsumerPortal) -> None:
     assert me["unread"] == 3
     assert [(each["name"], each["prefix"]) for each in exported["api_keys"]] == [("My phone", key["prefix"])]
     assert [each["ended_at"] for each in exported["sessions"]] == [None]
-    assert exported["parts"] == {"notes": {"of": ADA}}
+    assert exported["parts"] == {"inbox": [], "protections": [], "notes": {"of": ADA}}
     assert key["secret"] not in str(exported)
 
 

@@ -26,6 +26,7 @@ class Kind(Enum):
 
     PAGE = "the answer says where the rest begins"
     CUT = "`truncated` says that a limit left something out"
+    TOTAL = "`total` says how many there are, and `offset` reads on"
     SAMPLE = "examples by definition; counts of all are next to them"
     BOUNDED = "all of a set whose size was bounded when it was written"
     WHOLE = "all or nothing: one transaction, or an error instead of a part"
@@ -75,7 +76,7 @@ LISTS = {
         **dict.fromkeys(("without_risk", "transitions", "sweep", "sweeps"), Kind.BOUNDED),
         **dict.fromkeys(("examples", "contexts"), Kind.SAMPLE),
     },
-    "POST /v1/receipts/search": {"items": Kind.PAGE},
+    "POST /v1/receipts/search": {"items": Kind.TOTAL},
     "POST /v1/risk/ato/backfill": {"rejected": Kind.COUNTED},
     "POST /v1/risk/signals/bulk": {"rejected": Kind.COUNTED},
     "POST /v1/risk/simulate": {"curve": Kind.BOUNDED, "flips": Kind.BOUNDED, "examples": Kind.SAMPLE},
@@ -301,6 +302,7 @@ def test_a_list_that_may_be_cut_has_the_member_that_says_so() -> None:
     says = {
         Kind.PAGE: {"next_start", "next_after", "next_cursor"},
         Kind.CUT: {"truncated"},
+        Kind.TOTAL: {"total"},
         Kind.COUNTED: {"more_rejected"},
     }
     for route in all_routes():

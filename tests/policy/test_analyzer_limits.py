@@ -38,6 +38,7 @@ def test_analysis_queries_what_ifs_and_verification_ignore_idempotency_keys() ->
     routes = [route for route in all_routes() if route.path.startswith("/v1/") and route.method == "POST"]
     ignoring = {route.path for route in routes if route.idempotency == "none"}
     reading = {"/v1/lake/query", "/v1/open-badges/verify", "/v1/policies/analyze", "/v1/risk/simulate", "/v1/verify"}
+    reading |= {"/v1/billing/subscription/preview", "/v1/receipts/search", "/v1/receipts/verify"}
     assert ignoring == reading
 
 

@@ -88,13 +88,14 @@ def walk_through_receipt_types(lab: Lab) -> Iterator[object]:
 
 
 def walk_through_receipts(lab: Lab) -> Iterator[object]:
+    clerk = lab.issuers.create("Clerk of arrivals", "clerk.example", jurisdiction="CH")
     lab.receipt_types.create("arrival", "1.0.0", {"required": ["parcel"]})
-    receipt = lab.receipts.mint("arrival", {"parcel": "7"}, issuer=lab.issuers[0], subject="parcel 7")
+    receipt = lab.receipts.mint("arrival", {"parcel": "7"}, issuer=clerk, subject="parcel 7")
     yield receipt, lab.receipts[receipt.receipt_id], lab.receipts[0], list(lab.receipts.list(status="ACTIVE", limit=1))
     yield receipt.verify(payload={"parcel": "7"}), lab.receipts.verify(receipt)
     yield receipt.bundle(), receipt.bundle().verify(), lab.verify(lab.receipts.bundle(receipt).document)
     yield receipt.redact("asked to"), receipt.revoke("delivered elsewhere")
-    other = lab.receipts.mint("arrival", {"parcel": "8"}, issuer=lab.issuers[0])
+    other = lab.receipts.mint("arrival", {"parcel": "8"}, issuer=clerk)
     yield lab.receipts.redact(other), lab.receipts.revoke(other, "delivered elsewhere")
 
 

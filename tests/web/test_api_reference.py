@@ -21,10 +21,10 @@ from attestlab.webhooks.event_types import list_type_names
 
 JsonObject = dict[str, Any]
 VERBS = re.compile(
-    r"(accept|activate|add|analyze|approve|archive|attach|change|check|compromise|create|decline|deliver|"
-    r"deprecate|detach|evaluate|execute|export|find|get|invite|list|load|mint|normalize|preview|publish|"
-    r"put|query|record|recover|redact|refresh|reject|remove|replace|resend|resolve|revoke|rotate|scan|search|send|set|"
-    r"shadow|sign|simulate|supersede|update|upload|verify)_[a-z_]+"
+    r"(accept|activate|add|analyze|approve|archive|attach|change|check|choose|compromise|create|decline|"
+    r"delete|deliver|deprecate|detach|evaluate|execute|export|find|forget|get|invite|list|load|make|mint|"
+    r"normalize|preview|publish|put|query|record|recover|redact|refresh|reject|remove|replace|resend|reset|"
+    r"resolve|revoke|rotate|scan|search|send|set|shadow|sign|simulate|supersede|update|upload|verify)_[a-z_]+"
 )
 
 

@@ -36,6 +36,7 @@ def test_no_route_that_needs_a_credential_or_answers_with_one_is_shared() -> Non
     assert {route.path for route in shared_routes() if route.method != "GET"} == {
         "/find",
         "/v1/open-badges/verify",
+        "/v1/receipts/verify",
         "/v1/verify",
     }
 

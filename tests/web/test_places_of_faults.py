@@ -146,7 +146,7 @@ FAULTS = [
     Fault("update_account", {"name": TWO_LINES}, "/name"),
     Fault("add_email", {"email": "ada"}, "/email"),
     Fault("mint_receipt", {**RECEIPT, "payload": {}}, "/payload/n"),
-    Fault("mint_receipt", {**RECEIPT, "metadata": {"a": "x" * 17_000}}, "/metadata"),
+    Fault("mint_receipt", {**RECEIPT, "payload": {"n": 1}, "metadata": {"a": "x" * 17_000}}, "/metadata"),
     Fault("search_receipts", {"receipt_type": "No Name"}, "/receipt_type"),
     Fault("list_receipts", None, "/cursor", {"cursor": "x"}),
     Fault("create_webhook_endpoint", {**HOOK, "url": "http://a.example"}, "/url"),

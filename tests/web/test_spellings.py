@@ -23,11 +23,15 @@ from support.issuers import register_issuer
 JsonObject = dict[str, Any]
 # A field that is new here wants a decision: which spellings it takes, and what a placeholder in it means.
 FIELDS = {
+    "EmailInput": {"email"},
+    "InboxDeliveryInput": {"recipient_email"},
     "IssuerInput": {"jurisdiction"},
     "IssuerPatch": {"jurisdiction"},
     "LoginAttemptInput": {"ip", "device_id", "country"},
     "LoginInput": {"email"},
     "MintInput": {"recipient_email"},
+    "PasswordForgottenInput": {"email"},
+    "SignupInput": {"email"},
     "SupersedeInput": {"recipient_email"},
     "UserInput": {"email"},
 }

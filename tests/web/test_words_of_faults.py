@@ -126,6 +126,8 @@ RANGES = [
     "/v1/risk/signals/export?format=csv&min_score=80&max_score=20",
     "/v1/risk/drift?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
     "/v1/attestations?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
+    "/v1/receipts?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
+    "/v1/receipts/export?format=csv&from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
     "/v1/audit/events?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
     "/v1/lake/datasets/signals?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
 ]
@@ -142,6 +144,7 @@ def test_a_range_that_holds_nothing_is_refused_everywhere(path: str, key: httpx.
 
 REVERSED = {"from": "2026-02-01T00:00:00Z", "to": "2026-01-01T00:00:00Z"}
 BODIES = {
+    "/v1/receipts/search": REVERSED,
     "/v1/risk/events/normalize": REVERSED,
     "/v1/risk/simulate": {"rules": [], **REVERSED},
     "/v1/policies/simulate": {"policy_id": "0193b5a0-7f3c-7abc-8def-0123456789ab", **REVERSED},

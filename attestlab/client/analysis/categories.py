@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from attestlab.attestations.rules import Status, Verdict
+from attestlab.billing.rules import InvoiceStatus
 from attestlab.consumer.inbox.rules import DeliveryState
 from attestlab.issuers.rules import IssuerStatus, KeyStatus, RiskRating, TrustTier
 from attestlab.log.entries import EntryType
@@ -24,6 +25,7 @@ _ENUMS: Mapping[str, Mapping[str, Iterable[type[StrEnum]]]] = {
     },
     "cases": {"status": [CaseStatus], "outcome": [CaseOutcome]},
     "inbox_items": {"delivery_state": [DeliveryState]},
+    "invoices": {"status": [InvoiceStatus]},
     "issuers": {"status": [IssuerStatus], "trust_tier": [TrustTier], "risk_rating": [RiskRating]},
     "log_entries": {"type": [EntryType], "status": [Status, IssuerStatus, KeyStatus]},
     "policies": {"status": [PolicyStatus]},

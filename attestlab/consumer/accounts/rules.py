@@ -6,12 +6,13 @@ from datetime import timedelta
 from enum import StrEnum
 
 from attestlab.core.errors import Conflict
+from attestlab.core.text_forms import describe_form
 
 SIGNUP_TTL = timedelta(hours=24)
 INVITATION_TTL = timedelta(days=30)
 MAX_ADDRESSES = 5
 MAX_BIO_LENGTH = 500
-USERNAME_FORM = r"^[a-z0-9_-]{3,30}$"
+USERNAME_FORM = describe_form(r"^[a-z0-9_-]{3,30}$", "Send 3-30 of a-z 0-9 _ -, such as ada-lovelace.")
 MAX_SIGNUPS_PER_PEER = 10
 SIGNUP_WINDOW_S = 60 * 60
 # Of the service, of its pages, and what readers would take for the service itself.

@@ -77,6 +77,13 @@ _IF_MATCH: Final = {
     "response is 409 with the reason `stale`, and nothing was changed.",
     "schema": {"type": "string"},
 }
+_PREFER: Final = {
+    "name": "Prefer",
+    "in": "header",
+    "required": False,
+    "description": "With `return=representation` (RFC 7240) the response shows the result; else it has no body.",
+    "schema": {"type": "string"},
+}
 _NOT_MODIFIED: Final = {
     "description": "The client's copy, named by If-None-Match, is still current.",
     "headers": refer_to_headers([*EVERY_RESPONSE, "ETag"]),
@@ -168,6 +175,8 @@ def _header_parameters(route: Route) -> Iterator[DocumentPart]:
         yield dict(_IF_NONE_MATCH)
     if route.conditional:
         yield dict(_IF_MATCH)
+    if route.representation:
+        yield dict(_PREFER)
     yield dict(_REQUEST_ID)
 
 

@@ -87,6 +87,7 @@ class RouteOptions(TypedDict, total=False):
     redirect: str
     permanent: bool
     conditional: bool
+    representation: bool
     produces: Mapping[str, object]
     headers: tuple[str, ...]
     raises: tuple[type[AttestLabError], ...]
@@ -136,6 +137,7 @@ class Route:
     redirect: str | None = None  # where its 303 leads, for OpenAPI
     permanent: bool = False  # whether the redirect is a 301, which a client may keep
     conditional: bool = False  # it honours If-Match, for OpenAPI
+    representation: bool = False  # its response has a body only if Prefer asks for it, for OpenAPI
     produces: Mapping[str, object] = field(default_factory=dict)  # types of the bodies that it renders itself
     headers: tuple[str, ...] = ()  # response headers of this route alone, for OpenAPI
     raises: tuple[type[AttestLabError], ...] = ()  # errors that the declaration alone does not imply, for OpenAPI

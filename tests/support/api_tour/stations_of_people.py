@@ -99,7 +99,7 @@ def visit_billing_portal(tour: TourRecorder) -> None:
     opened = tour.call("create_billing_portal_link", tour.account.with_key, wanted)
     with make_client(tour.access.url) as browser:
         tour.call("get_billing_page", browser, token=opened["portal_url"].rpartition("token=")[2])
-        change = {"addon_key": "extra_issuers", "quantity": "2"}
+        change = {"addon_key": "extra_issuers", "quantity": 2}
         tour.call("get_billing_change_page", browser, **change)
         token = find_form_token(tour.responses["get_billing_change_page"].text)
         tour.call("send_billing_change", browser, {**change, "form_token": token})
