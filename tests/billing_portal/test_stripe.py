@@ -143,7 +143,7 @@ def test_an_event_takes_effect_once_and_in_any_order(
 def test_an_older_answer_of_stripe_does_not_undo_a_later_one(
     account: StripeAccount, clients: TenantClients, customer: str, lab: Installation, clock: FixedClock
 ) -> None:
-    incoming = lab.stripe_events
+    incoming = lab.payments.stripe_events
     first, second = (
         incoming.read(sent, sign(sent, clock.now()))
         for sent in (make_event(customer, "evt_1"), make_event(customer, "evt_2"))
