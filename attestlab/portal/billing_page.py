@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from attestlab.billing.portal_page.service import PortalVisit
@@ -165,7 +165,7 @@ def _describe_limit(name: str, limit: int | None) -> str:
     return f"{limit:,} {words.removesuffix('s') if limit == 1 else words}"
 
 
-def _render(template: str, visit: PortalVisit, *, root: str, **facts: Any) -> Html:
+def _render(template: str, visit: PortalVisit, *, root: str, **facts: object) -> Html:
     html = render_page(
         template,
         status=200,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from attestlab.portal.consumer_session import PageSession
 from attestlab.portal.layout import Html, keep_private, render_page
@@ -17,13 +17,14 @@ def render(
     session: PageSession | None = None,
     problem: FormProblem | None = None,
     status: int = 200,
-    **facts: Any,
+    **facts: object,
 ) -> Html:
     """Render a page by the name of its template; a problem gives the page its status."""
     html = render_page(
         f"consumer/{template}",
         status=status if problem is None else problem.status,
         root=root,
+        inline_css="",
         form_token="" if session is None else session.form_token,
         is_signed_in=session is not None,
         problem="" if problem is None else problem.text,

@@ -110,7 +110,7 @@ def test_a_follower_finds_a_mint_by_a_key_that_is_not_active(desk: ReceiptDesk, 
         entry = entries.receipt_minted_entry(
             receipt_id=UUID(int=7),
             issuer_id=UUID(desk.issuer["id"]),
-            kid="nobody",
+            kid="unknown",
             alg="Ed25519",
             public_spki=b"key",
             at=desk.lab.clock.now(),
