@@ -27,7 +27,6 @@ class Kind(Enum):
     PAGE = "the answer says where the rest begins"
     TOTAL = "the answer counts all that match, so the rest begins after the offset and what it has"
     CUT = "`truncated` says that a limit left something out"
-    TOTAL = "`total` says how many there are, and `offset` reads on"
     SAMPLE = "examples by definition; counts of all are next to them"
     BOUNDED = "all of a set whose size was bounded when it was written"
     WHOLE = "all or nothing: one transaction, or an error instead of a part"
@@ -302,7 +301,6 @@ def test_every_list_of_a_response_says_whether_it_is_whole() -> None:
 def test_a_list_that_may_be_cut_has_the_member_that_says_so() -> None:
     says = {
         Kind.PAGE: {"next_start", "next_after", "next_cursor"},
-        Kind.TOTAL: {"total"},
         Kind.CUT: {"truncated"},
         Kind.TOTAL: {"total"},
         Kind.COUNTED: {"more_rejected"},
