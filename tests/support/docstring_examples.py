@@ -46,6 +46,7 @@ def demo_lab(example_folder: Path) -> Iterator[object]:
     import attestlab
 
     with use_demo_caches(), attestlab.demo() as lab:
+        lab.billing.attach("webhook_pack")  # so that there is an invoice
         yield lab
 
 
