@@ -51,7 +51,7 @@ class OfflineVerificationHandle(Handle):
 class StoredBundleHandle(Handle):
     """A proof bundle of an attestation or a receipt, with its verification in this process."""
 
-    shown_fields: ClassVar = ("issuer_name", "log_index", "tree_size")
+    shown_fields: ClassVar[tuple[str, ...]] = ("issuer_name", "log_index", "tree_size")
 
     issuer_name: str
     log_index: int
