@@ -1084,11 +1084,11 @@ class AsyncReceiptNoun:
     async def redact(self, what: ReceiptLike, reason: str | None = None) -> AsyncReceipt:
         """Delete payload, subject and metadata of a receipt for good; every proof still verifies."""
     async def revoke(self, what: ReceiptLike, reason: str | None = None) -> AsyncReceipt:
-        """Revoke a receipt permanently; `receipt.revoke` explains the result."""
+        """Revoke a receipt permanently."""
     async def verify(
         self, what: ReceiptLike, *, payload: Mapping[str, object] | None = None
     ) -> ReceiptVerificationHandle:
-        """Verify a receipt by the service; `receipt.verify` explains the result."""
+        """Verify a receipt by the service."""
 
 class AsyncAuditNoun:
     """The lines of the tenant's audit trail, newest first."""

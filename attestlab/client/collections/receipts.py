@@ -117,7 +117,17 @@ class ReceiptCollection(Collection[ReceiptHandle]):
         return self._parse(self._client.post(self.path, body))
 
     def verify(self, what: ReceiptLike, *, payload: Mapping[str, object] | None = None) -> ReceiptVerificationHandle:
-        """Verify a receipt by the service; `receipt.verify` explains the result.
+        """Verify a receipt by the service.
+
+        Args:
+            what: the receipt, its id, its bundle, or a verification of it.
+            payload: what must match the attested payload, also after a redaction; None compares nothing.
+
+        Returns:
+            One verdict, and a reason code for every check that ran; NOT_FOUND if no tenant has such a receipt.
+
+        Raises:
+            ValidationFailed: `what` names no receipt, or the payload is not an object.
 
         >>> kept = lab.receipt_types.create("check", "1.0.0", {})
         >>> receipt = lab.receipts.mint("check", {}, issuer="Canton Archive")
@@ -128,6 +138,12 @@ class ReceiptCollection(Collection[ReceiptHandle]):
 
     def bundle(self, what: ReceiptLike) -> ReceiptBundleHandle:
         """Fetch the proof bundle of a receipt, which verifies offline.
+
+        Args:
+            what: the receipt, its id, its bundle, or a verification of it.
+
+        Returns:
+            The bundle: `document` is its JSON, `save` writes it for `attestlab verify`.
 
         Raises:
             NotFound: the tenant has no such receipt.
@@ -141,7 +157,14 @@ class ReceiptCollection(Collection[ReceiptHandle]):
         return fetch_receipt_bundle(self._client, read_receipt_id(what))
 
     def revoke(self, what: ReceiptLike, reason: str | None = None) -> ReceiptHandle:
-        """Revoke a receipt permanently; `receipt.revoke` explains the result.
+        """Revoke a receipt permanently.
+
+        Args:
+            what: the receipt, its id, its bundle, or a verification of it.
+            reason: for people and the audit trail, at most 1,000 characters.
+
+        Returns:
+            The receipt as it is now, with the status REVOKED.
 
         Raises:
             NotFound: the tenant has no such receipt.
@@ -156,6 +179,13 @@ class ReceiptCollection(Collection[ReceiptHandle]):
 
     def redact(self, what: ReceiptLike, reason: str | None = None) -> ReceiptHandle:
         """Delete payload, subject and metadata of a receipt for good; every proof still verifies.
+
+        Args:
+            what: the receipt, its id, its bundle, or a verification of it.
+            reason: for people and the audit trail, at most 1,000 characters.
+
+        Returns:
+            The receipt as it is now, without them; redacting it again changes nothing.
 
         Raises:
             NotFound: the tenant has no such receipt.

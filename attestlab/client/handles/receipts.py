@@ -35,6 +35,9 @@ class ReceiptHandle(ReceiptOut, Handle):
         Returns:
             One verdict, and a reason code for every check that ran.
 
+        Raises:
+            ValidationFailed: the payload is not an object.
+
         >>> schema = {"required": ["parcel"]}
         >>> kept = lab.receipt_types.create("arrival", "1.0.0", schema)
         >>> receipt = lab.receipts.mint("arrival", {"parcel": "7"}, issuer="Canton Archive")
@@ -73,8 +76,14 @@ class ReceiptHandle(ReceiptOut, Handle):
     def redact(self, reason: str | None = None) -> ReceiptHandle:
         """Delete payload, subject and metadata for good; every proof still verifies.
 
+        Args:
+            reason: for people and the audit trail, at most 1,000 characters.
+
         Returns:
-            The receipt as it is now.
+            The receipt as it is now, without them; redacting it again changes nothing.
+
+        Raises:
+            PermissionDenied: the key lacks the scope `attestations:revoke`.
 
         >>> kept = lab.receipt_types.create("visit", "1.0.0", {})
         >>> redacted = lab.receipts.mint("visit", {"to": "Ada"}, issuer="Canton Archive").redact()
