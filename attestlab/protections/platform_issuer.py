@@ -52,14 +52,6 @@ class PlatformIssuer:
         self.clock = clock
         self.issuers = issuers
         self.domain = _choose_domain(portal_url)
-        self._is_made = False  # once it is, it stays
-
-    def is_made(self) -> bool:
-        """Whether the issuer exists."""
-        if not self._is_made:
-            with self.storage.read() as connection:
-                self._is_made = store.find_platform_issuer(connection.execute, PURPOSE) is not None
-        return self._is_made
 
     def find(self, connection: Connection) -> SigningPlace | None:
         """Return the issuer with its newest active managed key, or with its newest key if none is active."""

@@ -192,7 +192,6 @@ class WriteQueue:
             await asyncio.sleep(every_s)
             for part in (
                 partial(profiles.run, self.write),
-                self._ensure_platform_issuer,
                 partial(self.write, self.lab.sweep),
                 partial(asyncio.to_thread, self.lab.forget_counts),
                 partial(asyncio.to_thread, self.lab.keep_in_touch),
@@ -222,11 +221,6 @@ class WriteQueue:
         if error.message not in self._logged_refusals:
             self._logged_refusals.append(error.message)
             logging_setup.log_warning("sweep refused", code=error.code, message=error.message)
-
-    async def _ensure_platform_issuer(self) -> None:
-        """Make the platform's issuer if an earlier version made the installation."""
-        if not await asyncio.to_thread(self.lab.platform_issuer.is_made):
-            await self.write(lambda tx: self.lab.platform_issuer.ensure(tx=tx))
 
     async def _expire(self) -> None:
         """Make all due expiries permanent."""
