@@ -20,14 +20,21 @@ class ProcessorClock:
 
     def __init__(self) -> None:
         self._scanned_at = 0.0
+        self._scanned_s = 0.0
         self._others_s = 0.0
 
     def read(self) -> float:
-        """Return the seconds so far; those of other processes are at most `MIN_SCAN_INTERVAL_S` old."""
+        """Return the seconds so far; those of other processes are at most `MIN_SCAN_INTERVAL_S` old.
+
+        A process whose parent dies before it (Chromium's, at its end) is a descendant no longer. What it used stays
+        counted: the clock adds what a scan shows more than the one before, and never goes back.
+        """
         now = time.monotonic()
         if now - self._scanned_at > MIN_SCAN_INTERVAL_S:
             self._scanned_at = now
-            self._others_s = _read_others()
+            scanned_s = _read_others()
+            self._others_s += max(0.0, scanned_s - self._scanned_s)
+            self._scanned_s = scanned_s
         return time.process_time() + self._others_s
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -21,6 +23,7 @@ from gate.chance import Failure, Listed, judge
 from gate.changes import LANDING, Changes, find_changes, is_same_code
 from gate.commands import ALL_MIN, OVERHEAD_S, SHARD_MIN, TEST_MIN
 from gate.costs import Form, Measured, read_costs, read_measured, update_costs, write_costs
+from gate.processor_time import MIN_SCAN_INTERVAL_S, ProcessorClock
 from gate.selecting import is_selected, read_selection, write_selection
 from gate.stages import CPU_S_PER_MINUTE
 from gate.tiers import Selection
@@ -298,3 +301,23 @@ def test_each_process_that_is_left_behind_is_named_once() -> None:
         [sys.executable, "-c", LEAVES_TWO], env=environment, capture_output=True, text=True, check=True
     )
     assert ran.stdout == "sleep 600,sleep 600\n"
+
+
+def test_the_clock_keeps_what_a_process_used_whose_parent_ended() -> None:
+    """The processes of a browser that was closed outlive their parent for a moment, and are no descendants then."""
+    clock = ProcessorClock()
+    began_s = clock.read()
+    starts_a_busy_child = f"{sys.executable} -c 'while True: pass' & echo $!; wait"
+    with subprocess.Popen(["sh", "-c", starts_a_busy_child], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        try:
+            while (used_s := clock.read()) < began_s + 0.2:
+                time.sleep(MIN_SCAN_INTERVAL_S)
+            parent.kill()
+            parent.wait()
+            time.sleep(2 * MIN_SCAN_INTERVAL_S)
+
+            assert clock.read() >= used_s
+        finally:
+            os.kill(child, signal.SIGKILL)
