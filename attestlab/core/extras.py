@@ -30,6 +30,7 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
     "server": {
         "alembic": "alembic",
         "argon2-cffi": "argon2",
+        "biscuit-python": "biscuit_auth",
         "c2pa-python": "c2pa",
         "defusedxml": "defusedxml",
         "dnspython": "dns",
