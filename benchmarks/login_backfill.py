@@ -17,9 +17,9 @@ import attestlab
 from attestlab.demos.risk_world.parameters import WorldParameters
 from attestlab.demos.risk_world.world import RiskWorld
 from attestlab.risk.logins.detector import LoginDetector
+from attestlab.risk.logins.documents import MemoryDocuments
 from attestlab.risk.logins.login import Login
 from attestlab.risk.logins.places import GeoLocator
-from attestlab.risk.logins.state.documents import MemoryDocuments
 from benchmarks import servers
 from benchmarks.figures import Figure
 

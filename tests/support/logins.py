@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 
 from attestlab.risk.logins.detector import LoginDetector
+from attestlab.risk.logins.documents import MemoryDocuments
 from attestlab.risk.logins.login import Login, LoginOutcome
 from attestlab.risk.logins.places import IpLocation
 from attestlab.risk.logins.scoring import LoginAssessment
-from attestlab.risk.logins.state.documents import MemoryDocuments
 
 FAILURE, SUCCESS = LoginOutcome.FAILURE, LoginOutcome.SUCCESS
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -17,8 +17,7 @@ from attestlab.client.service_client import ServiceClient
 from attestlab.core.encoding import format_time
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.extras import naming_extras
-from attestlab.risk.logins.login import Login, count_ms
-from attestlab.risk.logins.members import read_login
+from attestlab.risk.logins.login import Login, count_ms, read_login
 from attestlab.risk.signals.members import describe_fault
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from attestlab.core.encoding import quote
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.extras import naming_extras
 from attestlab.core.strict_json import parse_json
-from attestlab.risk.logins import members as login_members
+from attestlab.risk.logins import login as login_members
 from attestlab.risk.signals import members as signal_members
 from attestlab.risk.signals.members import MAX_LINE_BYTES, describe_fault
 

@@ -19,7 +19,7 @@ from attestlab.demos.risk_world.records import Kind
 from attestlab.demos.risk_world.world import RiskWorld
 from attestlab.risk.account_takeover.service import SIGNAL_TYPE, SOURCE, describe_login, list_factors
 from attestlab.risk.logins.detector import LoginDetector
-from attestlab.risk.logins.state.documents import MemoryDocuments
+from attestlab.risk.logins.documents import MemoryDocuments
 from attestlab.risk.rules import SIGNAL_THRESHOLD, Entity, EntityType
 from attestlab.risk.signals.members import encode_details
 from attestlab.risk.signals.recording import NewSignal

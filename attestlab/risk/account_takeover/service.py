@@ -17,8 +17,7 @@ from attestlab.risk.account_takeover.backfill import MAX_DELAY, LoginBackfill, P
 from attestlab.risk.account_takeover.store import LoginLearningRecord, StoredDocuments, find_learning
 from attestlab.risk.enforcement.lists import add_deny_factor
 from attestlab.risk.logins.detector import LoginDetector, confirm_trace, evaluate_trace
-from attestlab.risk.logins.login import Login, count_ms
-from attestlab.risk.logins.members import MEMBERS, read_login, require_within_years
+from attestlab.risk.logins.login import MEMBERS, Login, count_ms, read_login, require_within_years
 from attestlab.risk.logins.places import GeoLocator, Locator
 from attestlab.risk.logins.scoring import LoginAssessment, RiskLevel, find_level
 from attestlab.risk.logins.trace import LoginTrace, trace_confirmation

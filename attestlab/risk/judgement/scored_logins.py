@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from attestlab.risk.judgement.baselines import AddressFailures, Baseline, Ladder, LikelihoodRatio
 from attestlab.risk.logins.detector import LoginDetector
+from attestlab.risk.logins.documents import MemoryDocuments
 from attestlab.risk.logins.login import Login
 from attestlab.risk.logins.places import Locator
-from attestlab.risk.logins.state.documents import MemoryDocuments
 
 OURS = "ours"
 BASELINES = ("ladder", "address_failures", "likelihood_ratio")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import exp, log
 
-from attestlab.risk.logins.evidence.circumstances import LoginEvidence
+from attestlab.risk.logins.circumstances import LoginEvidence
 from attestlab.risk.logins.parameters import CRITICAL, ELEVATED, HIGH, LADDER
 
 STEPS = 8  # of one point

@@ -12,9 +12,9 @@ from enum import IntEnum
 from functools import lru_cache
 from struct import Struct
 
+from attestlab.risk.logins.documents import DocumentKey
 from attestlab.risk.logins.login import Login, fingerprint
-from attestlab.risk.logins.state.documents import DocumentKey
-from attestlab.risk.logins.state.user_profile import MISSING
+from attestlab.risk.logins.user_documents import MISSING
 
 DIGEST_BYTES = 16
 VALUES = ("device", "address", "network", "country", "client")

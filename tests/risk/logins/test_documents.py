@@ -9,10 +9,10 @@ import orjson
 import pytest
 
 from attestlab.core.errors import ValidationFailed
+from attestlab.risk.logins.documents import KINDS, MemoryDocuments, document_from_json, expires_at
 from attestlab.risk.logins.login import Login, count_ms
 from attestlab.risk.logins.parameters import HOUR_MS, MAX_DOCUMENT_BYTES
-from attestlab.risk.logins.state.documents import KINDS, MemoryDocuments, document_from_json, expires_at
-from attestlab.risk.logins.state.failure_history import FailureHistory, FlaggedSuccess, StrangeFailure
+from attestlab.risk.logins.user_documents import FailureHistory, FlaggedSuccess, StrangeFailure
 from support.logins import CHROME, FAILURE, MONDAY, SUCCESS, Tenant, people
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from attestlab.risk.logins.parameters import HOUR_MS
 from attestlab.risk.logins.scoring import read_ladder
-from attestlab.risk.logins.state.failure_history import FailureTimes
+from attestlab.risk.logins.user_documents import FailureTimes
 from support.logins import FAILURE, MONDAY, SUCCESS, Tenant
 
 MINUTES = st.integers(0, 150)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attestlab.risk.logins.evidence.circumstances import LoginEvidence
+from attestlab.risk.logins.circumstances import LoginEvidence
 from attestlab.risk.logins.scoring import RiskLevel, assess_evidence, find_level
 
 STRENGTHS = st.lists(st.floats(0, 6), max_size=8)

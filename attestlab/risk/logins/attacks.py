@@ -1,30 +1,37 @@
-"""Attacks on many users at once: strangers at one source, strangers everywhere, and one device with many accounts.
+"""Attacks on many users at once: spraying, surges, device farms; and on one user over time: slow guessing, echoes.
 
-A stranger is a user who failed with values that this user never had. All tests have the same form: `k` strangers
-where `m` were expected. Chance explains them with the log likelihood ratio k ln(k/m) - (k - m) of a Poisson
-distribution; if they are an attack, this login belongs to it with odds of about k/m.
+A stranger is a user who failed with values that this user never had. All tests of many users have the same form: `k`
+strangers where `m` were expected. Chance explains them with the log likelihood ratio k ln(k/m) - (k - m) of a Poisson
+distribution; if they are an attack, this login belongs to it with odds of about k/m. Slow guessing is compared in the
+same way. An echo is a login from the source of a flagged success: the use of a guessed password.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from math import log
 from statistics import median
 
-from attestlab.risk.logins.evidence.circumstances import CROWDS, SOURCES, SOURCES_OF_ONE, Circumstances, LoginEvidence
+from attestlab.risk.logins.circumstances import CROWDS, SOURCES, SOURCES_OF_ONE, Circumstances, LoginEvidence
+from attestlab.risk.logins.crowd_documents import LENGTHS_MS, SourceActivity, Tally
 from attestlab.risk.logins.parameters import (
     DAY_MS,
     DEFAULT_STRANGER_RATIO,
+    ECHO_WINDOW_MS,
     EXPECTED_IN_SURGE,
     EXPECTED_OF_NEWCOMERS,
     EXPECTED_OF_STRANGE,
     EXPECTED_OF_USERS,
+    EXPECTED_SLOW_TRIES,
     EXPECTED_STRANGERS,
     FARM_WEIGHT,
     FARM_WINDOW_MS,
     MAX_BROAD_FAILURES,
     MAX_BROAD_TRIES,
+    MAX_ECHO_EVIDENCE,
     MAX_FARM_EVIDENCE,
+    MAX_SLOW_EVIDENCE,
     MAX_SPRAY_EVIDENCE,
     MAX_SURGE_EVIDENCE,
     MIN_BURST,
@@ -33,12 +40,13 @@ from attestlab.risk.logins.parameters import (
     MIN_STRANGER_RATIO,
     MIN_STRANGERS,
     MIN_SURGE_SIGNIFICANCE,
+    REPEATED_TRY_WEIGHT,
+    SLOW_SLOT_MS,
+    SLOW_WINDOW_MS,
     STRANGERS_WINDOW_MS,
     SURGE_WINDOWS,
 )
-from attestlab.risk.logins.state.crowd_activity import LENGTHS_MS, Tally
-from attestlab.risk.logins.state.failure_history import StrangeFailure
-from attestlab.risk.logins.state.source_activity import SourceActivity
+from attestlab.risk.logins.user_documents import StrangeFailure
 
 _MIN_PAST_DAYS = 3
 _MIN_SUCCESSES = 5.0  # added to a past day's, so that a quiet day is no proof
@@ -159,3 +167,69 @@ def find_device_farm(at: Circumstances) -> LoginEvidence | None:
     strength = min(MAX_FARM_EVIDENCE, FARM_WEIGHT * log(len(users) * len(networks) / 4))
     text = f"{len(users)} accounts succeeded on this device within 14 days, from {len(networks)} networks."
     return LoginEvidence("device_farm", len(users), strength, text)
+
+
+ECHO = "after_flagged_success"
+# No reason to suspect the source later: strange values are strange again by themselves, and so is a journey to them.
+NO_ECHO = frozenset({ECHO, "unusual_values", "impossible_travel"})
+
+
+def find_slow_guessing(at: Circumstances, failures: int) -> LoginEvidence | None:
+    """Return the evidence of strange failures at several times over days.
+
+    A burst is the ladder's business. Failures from a device or address that is known by then are forgiven.
+    """
+    if failures >= MIN_BURST:
+        return None
+    strange = [each for each in at.failures.find_strange(at.at_ms, SLOW_WINDOW_MS) if not _is_forgiven(at, each)]
+    tries = [(each.at_ms, each.network) for each in strange]
+    tries += [(at.at_ms, at.values["network"] or 0)] * at.login.is_failure
+    times, networks = _count_times([at_ms for at_ms, _network in tries]), len({network for _at_ms, network in tries})
+    if max(times, networks) < 2:
+        return None
+    odds, significance = compare_counts(_count_independent(tries, min(times, networks)), EXPECTED_SLOW_TRIES)
+    text = (
+        f"Strange failures of this user at {times} times within {SLOW_WINDOW_MS // DAY_MS} days, "
+        f"from {networks} networks; {EXPECTED_SLOW_TRIES} are usual."
+    )
+    return LoginEvidence("slow_guessing", times, min(odds, significance, MAX_SLOW_EVIDENCE), text)
+
+
+def _count_independent(tries: Sequence[tuple[int, int]], new_by_both: int) -> float:
+    """Count the tries that are new by time and network as one, and those that are new by one of them as a part.
+
+    A forgotten password is tried again from where it was tried before, so that says less than another network does.
+    But it says something: guessing from one address is guessing.
+    """
+    by_network: defaultdict[int, list[int]] = defaultdict(list)
+    for at_ms, network in tries:
+        by_network[network].append(at_ms)
+    return new_by_both + REPEATED_TRY_WEIGHT * (sum(map(_count_times, by_network.values())) - new_by_both)
+
+
+def _count_times(times_ms: Sequence[int]) -> int:
+    """Count the moments that lie a slot apart; where the hours of the clock begin does not matter."""
+    count, last_ms = 0, -SLOW_SLOT_MS
+    for at_ms in sorted(times_ms):
+        if at_ms - last_ms >= SLOW_SLOT_MS:
+            count, last_ms = count + 1, at_ms
+    return count
+
+
+def _is_forgiven(at: Circumstances, failure: StrangeFailure) -> bool:
+    knows = at.profile.is_known
+    return (failure.device != 0 and knows("device", failure.device, at.at_ms)) or knows(
+        "address", failure.address, at.at_ms
+    )
+
+
+def find_echo(at: Circumstances) -> LoginEvidence | None:
+    """Return the evidence that the login comes from the source of an earlier flagged success."""
+    device, address = at.values["device"] or None, at.values["address"]
+    for flagged in at.failures.open_flags(at.at_ms):
+        is_recent = at.at_ms - ECHO_WINDOW_MS < flagged.at_ms
+        if is_recent and (device == flagged.device or address == flagged.address):
+            text = "An earlier success from this source was flagged; it may not have been the user's."
+            own = flagged.strength_tenths / 10
+            return LoginEvidence(ECHO, own, min(MAX_ECHO_EVIDENCE, own), text)
+    return None

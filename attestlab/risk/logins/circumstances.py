@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from attestlab.risk.logins.crowd_documents import CrowdActivity, SourceActivity
+from attestlab.risk.logins.documents import DetectorDocument, DocumentKey, find_current
 from attestlab.risk.logins.login import Login, classify_client
 from attestlab.risk.logins.places import Locator
-from attestlab.risk.logins.state.crowd_activity import CrowdActivity
-from attestlab.risk.logins.state.documents import DetectorDocument, DocumentKey, find_current
-from attestlab.risk.logins.state.failure_history import FailureHistory
-from attestlab.risk.logins.state.source_activity import SourceActivity
-from attestlab.risk.logins.state.user_profile import MISSING, UserProfile
 from attestlab.risk.logins.trace import LoginTrace
+from attestlab.risk.logins.user_documents import MISSING, FailureHistory, UserProfile
 
 SOURCES_OF_ONE = ("device", "address")
 SOURCES = (*SOURCES_OF_ONE, "network")

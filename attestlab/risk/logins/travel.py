@@ -15,7 +15,7 @@ from __future__ import annotations
 from functools import lru_cache
 from math import acos, cos, radians, sin
 
-from attestlab.risk.logins.evidence.circumstances import Circumstances, LoginEvidence
+from attestlab.risk.logins.circumstances import Circumstances, LoginEvidence
 from attestlab.risk.logins.parameters import (
     COMMON_EXIT_USERS,
     DAY_MS,

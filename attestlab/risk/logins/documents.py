@@ -8,10 +8,8 @@ from typing import NamedTuple, Protocol
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.json_types import JsonObject
-from attestlab.risk.logins.state.crowd_activity import CrowdActivity
-from attestlab.risk.logins.state.failure_history import FailureHistory
-from attestlab.risk.logins.state.source_activity import SourceActivity
-from attestlab.risk.logins.state.user_profile import UserProfile
+from attestlab.risk.logins.crowd_documents import CrowdActivity, SourceActivity
+from attestlab.risk.logins.user_documents import FailureHistory, UserProfile
 
 DetectorDocument = UserProfile | FailureHistory | SourceActivity | CrowdActivity
 

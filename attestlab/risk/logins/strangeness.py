@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log
 
-from attestlab.risk.logins.evidence.circumstances import Circumstances, LoginEvidence
+from attestlab.risk.logins.circumstances import Circumstances, LoginEvidence
 from attestlab.risk.logins.parameters import (
     ADDRESS_SHARE,
     BEYOND_FULL_WEIGHT,
@@ -32,7 +32,7 @@ from attestlab.risk.logins.parameters import (
     STRANGE_EVIDENCE,
     SUCCESS_WEIGHT,
 )
-from attestlab.risk.logins.state.user_profile import MAX_DAYS, MISSING
+from attestlab.risk.logins.user_documents import MAX_DAYS, MISSING
 
 _SMOOTHING = 20.0  # user-days of a tenant without history
 

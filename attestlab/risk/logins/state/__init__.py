@@ -1,1 +1,0 @@
-"""What is remembered about users, sources and crowds: small documents of bounded size, one for each key."""
