@@ -15,7 +15,7 @@ from attestlab.risk.entities.graph import Edge, Ring
 from attestlab.risk.entities.service import UNNAMED, Entities, EntityGraph, EntityView, GraphNode
 from attestlab.risk.entities.shapes import EdgeOut, EntityNameOut, EntityOut, GraphOut, GraphQuery, NodeOut, RingOut
 from attestlab.risk.logins.login import Login, LoginOutcome
-from attestlab.risk.media.assessment import MediaAssessment
+from attestlab.risk.media.findings import MediaAssessment
 from attestlab.risk.media.service import MediaScans
 from attestlab.risk.rendering import render_bulk, render_case, render_factors, render_list_entry, render_signal
 from attestlab.risk.rules import Entity, resolve_occurrence

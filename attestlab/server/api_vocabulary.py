@@ -35,7 +35,7 @@ from attestlab.risk import rules as risk_rules
 from attestlab.risk.activity.rules import DriftLevel
 from attestlab.risk.logins.login import LoginOutcome
 from attestlab.risk.logins.scoring import RiskLevel
-from attestlab.risk.media.assessment import ScanVerdict
+from attestlab.risk.media.findings import ScanVerdict
 from attestlab.risk.signals import shapes as signal_shapes
 from attestlab.simulation.risk import shapes as risk_simulation_shapes
 from attestlab.web import health, problems

@@ -11,7 +11,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from attestlab.core.encoding import b64url_decode, b64url_encode
-from attestlab.risk.media.limits import MAX_MEDIA_BYTES
+from attestlab.risk.media.containers.metadata import MAX_MEDIA_BYTES
 from support.risk import get, list_ids, post
 
 pytestmark = pytest.mark.one_world

@@ -21,8 +21,14 @@ from attestlab.demos.history.login_signals import read_scored_logins
 from attestlab.demos.risk_world.records import Kind
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
-from attestlab.risk.media.assessment import Finding, assess
-from attestlab.risk.media.findings import TimeConflict, weigh_marks, weigh_source_terms, weigh_time_conflicts
+from attestlab.risk.media.findings import (
+    Finding,
+    TimeConflict,
+    assess,
+    weigh_marks,
+    weigh_source_terms,
+    weigh_time_conflicts,
+)
 from attestlab.risk.media.generator_marks import GeneratorMark
 from attestlab.risk.media.service import SIGNAL_TYPE, SOURCE
 from attestlab.risk.rules import CaseOutcome, Entity, EntityType

@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, NamedTuple
 
-from attestlab.risk.media.containers.jpeg import strip_metadata
+from attestlab.risk.media.containers.pictures import strip_metadata
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,7 @@ from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.orgs.rules import Caller
-from attestlab.risk.media.assessment import MediaAssessment
+from attestlab.risk.media.findings import MediaAssessment
 from attestlab.risk.media.scanner import MediaScanner
 from attestlab.risk.rules import Entity, EntityType
 from attestlab.risk.signals.members import encode_details

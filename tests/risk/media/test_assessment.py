@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from attestlab.core.errors import PayloadTooLarge, UnsupportedMediaType, ValidationFailed
 from attestlab.risk.media import SCAN_VERSION, ScanVerdict, scan
-from attestlab.risk.media.assessment import Finding, assess
-from attestlab.risk.media.findings import MAX_INDICATORS
-from attestlab.risk.media.limits import MAX_MEDIA_BYTES
+from attestlab.risk.media.containers.metadata import MAX_MEDIA_BYTES
+from attestlab.risk.media.findings import MAX_INDICATORS, Finding, assess
 from attestlab.risk.rules import MAX_DETAILS_BYTES
 from attestlab.risk.signals.members import encode_details
 from support.content_credentials import sign_media

@@ -11,7 +11,7 @@ import pytest
 
 from attestlab.core.errors import PayloadTooLarge, ValidationFailed
 from attestlab.risk.media import MediaAssessment, MediaScanner
-from attestlab.risk.media.limits import MAX_MEDIA_BYTES
+from attestlab.risk.media.containers.metadata import MAX_MEDIA_BYTES
 from support.pictures import (
     assemble_png,
     box,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.errors import UnsupportedMediaType, ValidationFailed
 from attestlab.risk.media import scan
-from attestlab.risk.media.assessment import ScanVerdict
+from attestlab.risk.media.findings import ScanVerdict
 from attestlab.risk.rules import MAX_DETAILS_BYTES
 from support.content_credentials import sign_media
 from support.pictures import (

@@ -44,7 +44,7 @@ def test_scan_that_takes_too_much_memory_is_refused(monkeypatch: pytest.MonkeyPa
     def run_out(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("attestlab.risk.media.scanning.scan", run_out)
+    monkeypatch.setattr("attestlab.risk.media.scanner.scan", run_out)
     monkeypatch.setattr(scanner, "_limit_memory", lambda _: None)
     with pytest.raises(ValidationFailed, match="256 MiB"):
         scanner.scan_in_child(JPEG, None, None, None)

@@ -9,8 +9,13 @@ from __future__ import annotations
 import struct
 from datetime import datetime
 
-from attestlab.risk.media.containers.metadata import ContainerMetadata, ContainerTime, TimeKind
-from attestlab.risk.media.limits import MAX_DIRECTORY_ENTRIES, Budget
+from attestlab.risk.media.containers.metadata import (
+    MAX_DIRECTORY_ENTRIES,
+    Budget,
+    ContainerMetadata,
+    ContainerTime,
+    TimeKind,
+)
 
 SIGNATURES = (b"II*\0", b"MM\0*")
 _ENTRY_BYTES = 12

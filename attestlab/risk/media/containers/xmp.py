@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from xml.sax.handler import ContentHandler, feature_namespaces
 
 from attestlab.core.errors import ValidationFailed
-from attestlab.risk.media.limits import CONTENT, MAX_XMP_DEPTH, MAX_XMP_ELEMENTS, Budget, exceed
+from attestlab.risk.media.containers.metadata import CONTENT, MAX_XMP_DEPTH, MAX_XMP_ELEMENTS, Budget, exceed
 
 if TYPE_CHECKING:
     from xml.sax.xmlreader import AttributesNSImpl

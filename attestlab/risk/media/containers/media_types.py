@@ -7,16 +7,11 @@ from typing import NamedTuple
 
 from attestlab.core import png_chunks
 from attestlab.core.errors import UnsupportedMediaType
-from attestlab.risk.media.containers.gif import SIGNATURES as GIF_SIGNATURES
-from attestlab.risk.media.containers.gif import read_gif
 from attestlab.risk.media.containers.isobmff import read_isobmff
-from attestlab.risk.media.containers.jpeg import read_jpeg
-from attestlab.risk.media.containers.metadata import ContainerMetadata
-from attestlab.risk.media.containers.png import read_png
+from attestlab.risk.media.containers.metadata import CONTENT, ContainerMetadata
+from attestlab.risk.media.containers.pictures import GIF_SIGNATURES, read_gif, read_jpeg, read_png, read_webp
 from attestlab.risk.media.containers.tiff import SIGNATURES as TIFF_SIGNATURES
 from attestlab.risk.media.containers.tiff import read_tiff
-from attestlab.risk.media.containers.webp import read_webp
-from attestlab.risk.media.limits import CONTENT
 
 JPEG = "image/jpeg"
 _HEIF_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"})
