@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, Table, func, select
 
 from attestlab.core.db.tables import iterate
-from attestlab.risk.activity.store import (
+from attestlab.risk.activity import (
     ActivityKey,
     Occurrence,
     SourceKey,

@@ -10,7 +10,7 @@ from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.account_takeover.backfill import BackfillProgress, LoginBackfill, PackedLogin
 from attestlab.risk.account_takeover.service import AccountTakeover, LoginScore
-from attestlab.risk.activity.service import Activity, DriftReport, KindDrift, SourceStatus
+from attestlab.risk.drift import Activity, DriftReport, KindDrift, SourceStatus
 from attestlab.risk.entities.graph import Edge, Ring
 from attestlab.risk.entities.service import UNNAMED, Entities, EntityGraph, EntityView, GraphNode
 from attestlab.risk.entities.shapes import EdgeOut, EntityNameOut, EntityOut, GraphOut, GraphQuery, NodeOut, RingOut

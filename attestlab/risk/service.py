@@ -6,8 +6,8 @@ from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.risk.account_takeover.service import AccountTakeover
-from attestlab.risk.activity.service import Activity
-from attestlab.risk.activity.store import write_activity
+from attestlab.risk.activity import write_activity
+from attestlab.risk.drift import Activity
 from attestlab.risk.enforcement.cases import Cases, RiskPreferences
 from attestlab.risk.enforcement.lists import Challenges, EntityLists
 from attestlab.risk.entities.service import Entities, FindIssuances

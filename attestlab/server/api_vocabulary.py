@@ -32,7 +32,7 @@ from attestlab.protections import rules as protection_rules
 from attestlab.receipts.rules import RetentionPolicy
 from attestlab.receipts.types import rules as receipt_type_rules
 from attestlab.risk import rules as risk_rules
-from attestlab.risk.activity.rules import DriftLevel
+from attestlab.risk.drift import DriftLevel
 from attestlab.risk.logins.login import LoginOutcome
 from attestlab.risk.logins.scoring import RiskLevel
 from attestlab.risk.media.findings import ScanVerdict

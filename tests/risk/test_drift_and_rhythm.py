@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from attestlab.risk.activity.rules import DriftLevel, compute_psi, find_drift_level, find_rhythm
+from attestlab.risk.drift import DriftLevel, compute_psi, find_drift_level, find_rhythm
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -1,4 +1,4 @@
-"""What each part of the scan found, in points, and the result: factors that sum to the score, and the verdict.
+"""What each part of the scan found, in points; and the result: factors that sum to a score, a verdict.
 
 The weights are judgements, not measurements (docs/media-scan.md has the same table): no labelled set of real forgeries
 stands behind them. They follow one rule. A statement that a picture was generated reaches `likely` alone, since few

@@ -17,7 +17,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.ids import new_ids
 from attestlab.core.records import outbox
 from attestlab.core.records.outbox import PublishedFacts
-from attestlab.risk.activity.store import Occurrence, note_activity
+from attestlab.risk.activity import Occurrence, note_activity
 from attestlab.risk.enforcement import cases, lists
 from attestlab.risk.events import SignalCreated, SignalEscalated
 from attestlab.risk.links import LinkSource, may_mention, note_links
