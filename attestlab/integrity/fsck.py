@@ -64,7 +64,7 @@ from attestlab.receipts.minting import build_content as build_receipt_content
 from attestlab.receipts.types import store as receipt_type_store
 from attestlab.risk import integrity as risk_integrity
 from attestlab.risk.enforcement import store as risk_store
-from attestlab.risk.normalization import store as mapping_store
+from attestlab.risk.normalization import service as mapping_store
 from attestlab.simulation import store as simulation_store
 from attestlab.web.idempotency import integrity as idempotency_integrity
 from attestlab.web.idempotency import store as idempotency_store

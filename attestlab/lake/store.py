@@ -31,8 +31,8 @@ from attestlab.policy.decisions import EVALUATED
 from attestlab.policy.store import decisions, policies, versions
 from attestlab.risk.enforcement.store import RiskCaseRecord, RiskChallengeRecord, cases, challenges
 from attestlab.risk.normalization import service as normalization
-from attestlab.risk.normalization.store import RiskEventRecord
-from attestlab.risk.normalization.store import events as risk_events
+from attestlab.risk.normalization.service import RiskEventRecord
+from attestlab.risk.normalization.service import events as risk_events
 from attestlab.risk.signals import recording
 from attestlab.risk.signals.store import RiskSignalRecord, signals
 from attestlab.webhooks import delivery_store

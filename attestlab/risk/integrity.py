@@ -21,7 +21,7 @@ from attestlab.risk.enforcement.store import cases
 from attestlab.risk.links import LinkKey, LinkSource, links, respell, see_links
 from attestlab.risk.normalization import service as normalization
 from attestlab.risk.normalization.mapping import find_source
-from attestlab.risk.normalization.store import events
+from attestlab.risk.normalization.service import events
 from attestlab.risk.signals import recording
 from attestlab.risk.signals.store import signals
 from attestlab.risk.tallies import ROWS_PER_FETCH, FactTally, find_differences, tally

@@ -1,10 +1,11 @@
-"""Rows of risk as wire models, and the results of bulk requests, as far as several route modules return them."""
+"""Rows of risk as wire models and in files, and the results of bulk requests, for the routes of risk."""
 
 from collections.abc import Iterable, Sequence
 
 import orjson
 
 from attestlab.core.row_rendering import RowRenderer
+from attestlab.core.table_files import RowShape, list_formats
 from attestlab.risk.enforcement.shapes import CaseOut, ListEntryOut
 from attestlab.risk.enforcement.store import RiskCaseRecord, RiskListEntryRecord
 from attestlab.risk.rules import Factor
@@ -47,3 +48,24 @@ def render_bulk(lines: Lines[object], accepted: int, warnings: Sequence[str] = (
         stopped_at_line=None,
         warnings=list(warnings),
     )
+
+
+COLUMNS = tuple(SignalOut.model_fields)
+
+
+def _list_values(row: RiskSignalRecord) -> list[object]:
+    """Return the values of a signal in the order of `COLUMNS`; ids are texts."""
+    values = {**row._asdict(), "score_unit": round(row.score / 100, 6)}
+    for name in ("id", "tenant_id", "case_id", "event_id", "replaces"):
+        values[name] = None if values[name] is None else str(values[name])
+    return [values[name] for name in COLUMNS]
+
+
+FORMATS = list_formats(
+    RowShape(
+        COLUMNS,
+        _list_values,
+        lambda row: render_signal(row).model_dump_json().encode(),
+        {"score": "float", "score_unit": "float", "occurred_at": "time", "created_at": "time"},
+    )
+)

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import parse_json
 from attestlab.risk.signals.members import MEMBERS as KNOWN
-from attestlab.risk.signals.ndjson import Lines, RejectedLine, parse_line, read_signal_lines
-from attestlab.risk.signals.ordinary_lines import parse_ordinary_line
+from attestlab.risk.signals.ndjson import Lines, RejectedLine, parse_line, parse_ordinary_line, read_signal_lines
 from attestlab.risk.signals.recording import NewSignal
 from support.property_tests import examples
 

@@ -26,7 +26,7 @@ from attestlab.orgs.rules import Caller, Plan
 from attestlab.policy.active_policies import PolicyQuery
 from attestlab.policy.language.document import Category, TargetType
 from attestlab.policy.store import decisions
-from attestlab.risk.normalization.store import events as risk_events
+from attestlab.risk.normalization.service import events as risk_events
 from attestlab.risk.rules import Entity, EntityType
 from attestlab.risk.signals.store import signals
 from attestlab.webhooks import delivery_store

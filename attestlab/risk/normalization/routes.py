@@ -9,7 +9,7 @@ from attestlab.core.errors import AttestLabError
 from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.normalization.mapping import EventMapping, MappingItem
-from attestlab.risk.normalization.service import EventPeriod, Normalization, RecordedEvent
+from attestlab.risk.normalization.service import EventPeriod, Normalization, RecordedEvent, RiskEventRecord
 from attestlab.risk.normalization.shapes import (
     EventIn,
     EventOut,
@@ -21,7 +21,6 @@ from attestlab.risk.normalization.shapes import (
     NormalizeIn,
     NormalizeOut,
 )
-from attestlab.risk.normalization.store import RiskEventRecord
 from attestlab.risk.rendering import render_signal
 from attestlab.risk.rules import Entity, resolve_occurrence
 from attestlab.web.executor import Executor

@@ -1,4 +1,4 @@
-"""Service for raw events: record and normalize one, change the mapping, normalize again."""
+"""Raw events: their tables and queries, and the service that records, normalizes and normalizes them again."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Index, Text, select
+from sqlmodel import Field
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
+from attestlab.core.db.tables import Execute, fetch_all, fetch_one, model_of, short_repr, table_of
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.filters import build_conditions
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
+from attestlab.core.records.hash_chain import SEQUENCE_TYPE
 from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement.cases import ConfirmUser
 from attestlab.risk.links import LinkSource, note_links
-from attestlab.risk.normalization import store
 from attestlab.risk.normalization.mapping import (
     DEFAULT_MAPPING,
     EventMapping,
@@ -28,7 +32,6 @@ from attestlab.risk.normalization.mapping import (
     validate_items,
 )
 from attestlab.risk.normalization.shapes import EventsQuery
-from attestlab.risk.normalization.store import RiskEventRecord, RiskMappingRecord
 from attestlab.risk.numbering import UNNUMBERED, NumberedRows
 from attestlab.risk.rules import Entity, EntityType
 from attestlab.risk.signals import store as signal_store
@@ -36,7 +39,85 @@ from attestlab.risk.signals.members import encode_details
 from attestlab.risk.signals.recording import NewSignal, record_signals
 from attestlab.risk.signals.store import RiskSignalRecord
 
-NUMBERED = NumberedRows(store.events, RiskEventRecord)
+
+@short_repr
+class RiskEventRecord(NamedTuple):
+    """A raw event as it was sent; it never changes, so it can be normalized again.
+
+    `seq` and `hash` are as in `risk_signals`.
+    """
+
+    seq: Annotated[int, Field(primary_key=True, sa_type=SEQUENCE_TYPE, sa_column_kwargs={"autoincrement": False})]
+    id: UUID
+    tenant_id: Annotated[UUID, Field(foreign_key="tenants.id")]
+    event_type: Annotated[str, Field(max_length=128)]
+    entity_type: Annotated[str, Field(max_length=16)]
+    entity_id: Annotated[str, Field(max_length=256)]
+    data: Annotated[str, Field(max_length=8192)]
+    occurred_at: datetime
+    created_at: datetime
+    hash: bytes = b""
+
+
+RiskEvent = model_of(
+    RiskEventRecord,
+    "risk_events",
+    Index("ix_risk_events_of_tenant", "tenant_id", "seq"),
+    Index("ix_risk_events_by_time", "tenant_id", "occurred_at", "seq"),
+    Index("ix_risk_events_id", "id", unique=True),
+)
+
+
+@short_repr
+class RiskMappingRecord(NamedTuple):
+    """A version of a tenant's mapping; it never changes. `items` is a JSON array."""
+
+    id: Annotated[UUID, Field(primary_key=True)]
+    tenant_id: Annotated[UUID, Field(foreign_key="tenants.id")]
+    version: int
+    items: Annotated[str, Field(sa_type=Text)]
+    created_at: datetime
+    created_by: Annotated[str, Field(max_length=64)]
+
+
+RiskMapping = model_of(
+    RiskMappingRecord, "risk_mappings", Index("ix_risk_mappings_of_tenant", "tenant_id", "version", unique=True)
+)
+
+
+events = table_of(RiskEvent)
+mappings = table_of(RiskMapping)
+
+
+def find_newest_mapping(execute: Execute, tenant_id: UUID) -> RiskMappingRecord | None:
+    """Find a tenant's newest own mapping; None if the defaults apply."""
+    query = select(*mappings.c).where(mappings.c.tenant_id == tenant_id).order_by(mappings.c.version.desc()).limit(1)
+    return fetch_one(execute(query), RiskMappingRecord)
+
+
+def list_events(
+    execute: Execute, tenant_id: UUID, filters: EventsQuery, *, before: int | None, limit: int
+) -> Sequence[RiskEventRecord]:
+    """List the raw events of a tenant that filters select, newest first, before the number `before`."""
+    query = select(*events.c).where(events.c.tenant_id == tenant_id, *build_conditions(filters, events.c))
+    if before is not None:
+        query = query.where(events.c.seq < before)
+    return fetch_all(execute(query.order_by(events.c.seq.desc()).limit(limit)), RiskEventRecord)
+
+
+def list_in_order(
+    execute: Execute, tenant_id: UUID, *, since: datetime | None, until: datetime | None, after: int, limit: int
+) -> Sequence[RiskEventRecord]:
+    """List a tenant's raw events of a time range, oldest number first, after the number `after`."""
+    query = select(*events.c).where(events.c.tenant_id == tenant_id, events.c.seq > after)
+    if since is not None:
+        query = query.where(events.c.occurred_at >= since)
+    if until is not None:
+        query = query.where(events.c.occurred_at < until)
+    return fetch_all(execute(query.order_by(events.c.seq).limit(limit)), RiskEventRecord)
+
+
+NUMBERED = NumberedRows(events, RiskEventRecord)
 CHALLENGE_PASSED = "challenge.passed"
 EVENTS_PER_SLICE = 200  # of one write while events are normalized again
 
@@ -108,7 +189,7 @@ class Normalization:
     ) -> Sequence[RiskEventRecord]:
         """Return a page of the tenant's raw events that filters select, newest first, before the number `before`."""
         with self.storage.read() as connection:
-            return store.list_events(connection.execute, caller.tenant_id, filters, before=before, limit=limit)
+            return list_events(connection.execute, caller.tenant_id, filters, before=before, limit=limit)
 
     def get_mapping(self, *, caller: Caller) -> EventMapping:
         """Return the tenant's mapping."""
@@ -130,7 +211,7 @@ class Normalization:
             text = json.dumps([item._asdict() for item in items])
             row = RiskMappingRecord(new_id(now), caller.tenant_id, version, text, now, caller.actor_id)
             context = AuditContext(caller.tenant_id, caller, "risk_mapping.replace", now, {"version": version})
-            audited_write.insert(tx, store.mappings, row, context)
+            audited_write.insert(tx, mappings, row, context)
             return EventMapping(version, items)
 
     def normalize_slice(self, period: EventPeriod, caller: Caller, tx: Transaction | None = None) -> RenormalizedSlice:
@@ -139,7 +220,7 @@ class Normalization:
         An event becomes another signal, which replaces the first, if the mapping changed its type or score.
         """
         with self.storage.write(tx) as tx:
-            found = store.list_in_order(
+            found = list_in_order(
                 tx.exec,
                 caller.tenant_id,
                 since=period.since,
@@ -191,7 +272,7 @@ def describe_link_source(event: RiskEventRecord) -> LinkSource:
 
 def load_mapping(connection: Connection, tenant_id: UUID) -> EventMapping:
     """Return a tenant's newest mapping, or the defaults."""
-    row = store.find_newest_mapping(connection.execute, tenant_id)
+    row = find_newest_mapping(connection.execute, tenant_id)
     if row is None:
         return DEFAULT_MAPPING
     return EventMapping(row.version, [MappingItem(**item) for item in json.loads(row.items)])

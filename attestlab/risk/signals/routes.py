@@ -7,10 +7,9 @@ from uuid import UUID
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.shapes import In
 from attestlab.orgs.rules import Caller, Scope
-from attestlab.risk.rendering import render_bulk, render_recorded_signal, render_signal
+from attestlab.risk.rendering import FORMATS, render_bulk, render_recorded_signal, render_signal
 from attestlab.risk.rules import Entity, ScoreScale, resolve_occurrence, to_percent
 from attestlab.risk.signals.bulk import BulkOptions, BulkRecording, identify_request
-from attestlab.risk.signals.file_formats import FORMATS
 from attestlab.risk.signals.members import encode_details
 from attestlab.risk.signals.ndjson import Lines, require_few_lines
 from attestlab.risk.signals.recording import NewSignal
