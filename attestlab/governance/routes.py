@@ -20,8 +20,7 @@ from attestlab.governance.shapes import (
     RequestsQuery,
     SchemaCountOut,
 )
-from attestlab.governance.store import MonthCount, RecipientCount, SchemaCount
-from attestlab.governance.tables import IssuerRequestRecord
+from attestlab.governance.store import IssuerRequestRecord, MonthCount, RecipientCount, SchemaCount
 from attestlab.orgs.rules import Caller, Role, Scope
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, decode_id, split_page

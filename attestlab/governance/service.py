@@ -20,8 +20,7 @@ from attestlab.core.records.audited_write import AuditContext
 from attestlab.governance import rules, store
 from attestlab.governance.rules import GovernedValues, RequestStatus, RequestType
 from attestlab.governance.shapes import IssuerRequestIn, RequestsQuery
-from attestlab.governance.store import MonthCount, RecipientCount, SchemaCount
-from attestlab.governance.tables import IssuerRequestRecord
+from attestlab.governance.store import IssuerRequestRecord, MonthCount, RecipientCount, SchemaCount
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
 from attestlab.issuers.service import Issuers

@@ -1,30 +1,78 @@
-"""Queries of issuer governance; every query names its columns and binds values as parameters."""
+"""The table of governance requests, and all queries of issuer governance; each names its columns and binds values."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Label, and_, case, exists, extract, func, not_, or_, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Index,
+    Label,
+    and_,
+    case,
+    exists,
+    extract,
+    func,
+    not_,
+    or_,
+    select,
+)
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
+from sqlmodel import Field
 from sqlmodel.sql.sqltypes import UTCDateTime
 
 from attestlab.attestations.rules import Status
 from attestlab.attestations.store import attestations
 from attestlab.consumer.inbox.store import items as inbox_items
-from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
+from attestlab.core.db.tables import Execute, fetch_all, fetch_one, model_of, short_repr, table_of
 from attestlab.core.errors import NotFound
 from attestlab.core.filters import build_conditions
 from attestlab.governance.rules import RequestStatus, RequestType
 from attestlab.governance.shapes import RequestsQuery
-from attestlab.governance.tables import IssuerRequest, IssuerRequestRecord
 from attestlab.issuers.rules import Custody, KeyStatus
 from attestlab.issuers.store import keys
 from attestlab.log.store import leaves
+
+
+@short_repr
+class IssuerRequestRecord(NamedTuple):
+    """A request to change an issuer's status or ratings.
+
+    `approvals` is a JSON array of `{user_id, approved_at}`. `impact` is a JSON object with the counts of affected
+    attestations and keys, taken at the request, at each approval and at the execution.
+    """
+
+    id: Annotated[UUID, Field(primary_key=True)]
+    tenant_id: Annotated[UUID, Field(foreign_key="tenants.id")]
+    issuer_id: Annotated[UUID, Field(foreign_key="issuers.id", index=True)]
+    type: Annotated[str, Field(max_length=20)]
+    reason: Annotated[str, Field(max_length=1024)]
+    new_trust_tier: Annotated[str | None, Field(max_length=12)]
+    new_risk_rating: Annotated[str | None, Field(max_length=8)]
+    status: Annotated[str, Field(max_length=8)]
+    requested_by: Annotated[str, Field(max_length=64)]
+    created_at: datetime
+    approvals: Annotated[str, Field(max_length=2048)]
+    impact: Annotated[str, Field(max_length=512)]
+    rejected_by: Annotated[str | None, Field(max_length=64)] = None
+    rejected_at: datetime | None = None
+    rejection_reason: Annotated[str | None, Field(max_length=1024)] = None
+    executed_by: Annotated[str | None, Field(max_length=64)] = None
+    executed_at: datetime | None = None
+    log_index: Annotated[int | None, Field(sa_type=BigInteger)] = None
+
+
+IssuerRequest = model_of(
+    IssuerRequestRecord, "issuer_requests", Index("ix_issuer_requests_of_tenant", "tenant_id", "id")
+)
+
 
 requests = table_of(IssuerRequest)
 

@@ -24,7 +24,7 @@ from attestlab.core.records.actors import SystemActor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.mail import store
 from attestlab.mail.rules import LEASE_TTL, MAX_ATTEMPTS, MailStatus, pause_after
-from attestlab.mail.tables import MailRecord
+from attestlab.mail.store import MailRecord
 
 SUBJECT_LENGTH = 200
 ACTOR = SystemActor("attestlab-mail")

@@ -14,7 +14,7 @@ from attestlab.policy.evaluation.policy_set import PolicySet
 from attestlab.simulation.history import DecisionHistory
 from attestlab.simulation.scenarios import PolicyDraft
 from attestlab.simulation.simulation import Simulation
-from attestlab.simulation.tables import SimulationReportRecord
+from attestlab.simulation.store import SimulationReportRecord
 
 FORMAT = "simulation-report/2"
 MAX_FLIPS = 100

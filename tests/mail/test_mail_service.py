@@ -13,7 +13,7 @@ from attestlab.installation import Installation
 from attestlab.mail import store
 from attestlab.mail.rules import LEASE_TTL, MAX_ATTEMPTS, MAX_RETRY_PAUSE, MailStatus, pause_after
 from attestlab.mail.service import LeasedMail
-from attestlab.mail.tables import MailRecord
+from attestlab.mail.store import MailRecord
 from attestlab.orgs.rules import Caller
 
 TEXT = "Choose a password: https://attest.example/invitations/accept?token=secret"
