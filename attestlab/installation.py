@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection
 
-from attestlab.attestations import log_lookup
+from attestlab.attestations import lookups
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.holdings import Holdings
 from attestlab.attestations.inbox.service import Inbox
-from attestlab.attestations.issuances import find_issuances
+from attestlab.attestations.lookups import find_issuances
 from attestlab.attestations.metering import service as metering
 from attestlab.attestations.packs.service import Packs
 from attestlab.attestations.service import Attestations
@@ -237,7 +237,7 @@ class Installation:
             storage=storage, clock=clock, simulations=self.simulations, operator=self.operator_caller
         )
         self.policy_processes = PolicyProcesses(storage=storage, policies=self.policies, workers=self.workers)
-        self.log.finders |= log_lookup.FINDERS
+        self.log.finders |= lookups.FINDERS
         # What completes each transaction before its commit, in this order.
         storage.sequence_hooks += [self.log.seal]
         storage.record_hooks += [

@@ -17,9 +17,8 @@ from attestlab.server.app import all_routes, build_application
 from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Settings
 from attestlab.web.application import Application
-from attestlab.web.credentials import Credential
 from attestlab.web.rate_limit.limiter import lane_of
-from attestlab.web.request import Request
+from attestlab.web.request import Credential, Request
 from benchmarks.figures import Figure
 from benchmarks.world import CLAIMS
 

@@ -89,7 +89,7 @@ def witness_serve(
     """
     with report_errors(), report_listening_errors(host, port):
         require_extra("server")
-        from attestlab.witness.serving import run_witness
+        from attestlab.witness.server import run_witness
 
         run_witness(data, logs=log, host=host, port=port, announce=announce)
 

@@ -12,7 +12,7 @@ from attestlab.lake import context_columns, datasets, queries, views
 from attestlab.lake.datasets import Dataset
 from attestlab.lake.json_rows import describe_columns
 from attestlab.lake.named_views import is_readable
-from attestlab.lake.requests import LakeConnectionInfo
+from attestlab.lake.rules import LakeConnectionInfo
 from attestlab.lake.views import LakeView, Source
 from attestlab.policy.attribute_registry import build_registry, load_own_attributes
 

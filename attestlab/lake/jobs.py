@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from attestlab.lake.requests import ClientQuery, DatasetRequest, LakeConnectionInfo
+from attestlab.lake.rules import ClientQuery, DatasetRequest, LakeConnectionInfo
 
 
 def load_libraries() -> None:

@@ -3,23 +3,28 @@
 DuckDB itself decides which tables a query reads: a first guess is parsed from the text, then DuckDB begins the query,
 and a data set that it misses is added. So subqueries, CTEs with a data set's name and table functions are treated
 as the query's execution treats them. A data set that the caller may not read is never opened.
+
+`show tables` lists the data sets; the other lists of DuckDB's catalogue are refused. A connection has only the data
+sets that its query names, below names of this project, so DuckDB's own answer would be an empty list, or names that no
+query may use. `describe signals` and `summarize signals` need nothing: they name one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from typing import TypeVar
 
 import duckdb
 
-from attestlab.core.errors import PermissionDenied
+from attestlab.core.errors import PermissionDenied, ValidationFailed
 from attestlab.lake import views
-from attestlab.lake.dataset_listing import add_dataset_list, lists_datasets
+from attestlab.lake.query_trees import iterate_nodes, parse_query
 from attestlab.lake.relations import TenantLake
 from attestlab.lake.sealed_connections import open_sealed, require_one_query
 from attestlab.lake.views import LakeView
+from attestlab.policy.sql.compiler import literal
 
 Result = TypeVar("Result")
 
@@ -103,3 +108,35 @@ def _find_missing_view(error: duckdb.CatalogException) -> LakeView | None:
     """Return the data set that a query names and its connection lacks."""
     found = _MISSING_TABLE.search(str(error))
     return views.BY_NAME.get(found[1].lower()) if found else None
+
+
+_MAY_LIST = re.compile(r"\b(?:show|describe|desc)\b", re.IGNORECASE)
+_TABLES = '"tables"'  # DuckDB's name for the list of `show tables`
+_OF_CATALOGUE = {"SHOW_SPECIAL", "SHOW_FROM"}
+
+
+def lists_datasets(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
+    """Whether a query has `show tables`.
+
+    Raises:
+        ValidationFailed: it has another list of DuckDB's catalogue.
+    """
+    if not _MAY_LIST.search(query):
+        return False
+    try:
+        nodes = [*iterate_nodes(parse_query(connection, query))]
+    except ValueError:  # it is nested too deeply, and DuckDB says so
+        return False
+    listed = {str(node["table_name"]) for node in nodes if node.get("show_type") in _OF_CATALOGUE}
+    if listed - {_TABLES}:
+        message = "The query lists what no lab has. `show tables` lists the data sets, `describe signals` its columns."
+        raise ValidationFailed.of("/sql", "query", message)
+    return bool(listed)
+
+
+def add_dataset_list(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> None:
+    """Let `show tables` list these names: DuckDB reads them from two views of its catalogue, which these hide."""
+    listed = ", ".join(map(literal, names))
+    place = "'temp' AS database_name, 'main' AS schema_name"
+    connection.execute(f"CREATE TEMP VIEW duckdb_views AS SELECT {place}, unnest([{listed}]::VARCHAR[]) AS view_name")
+    connection.execute(f"CREATE TEMP VIEW duckdb_tables AS SELECT {place}, '' AS table_name WHERE false")

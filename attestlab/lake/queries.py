@@ -24,8 +24,7 @@ from attestlab.core.json_types import SqlParameters
 from attestlab.lake import named_views, views
 from attestlab.lake.query_errors import CONVERSION_ERRORS, explain_conversion
 from attestlab.lake.relations import TenantLake
-from attestlab.lake.requests import LakeConnectionInfo
-from attestlab.lake.rules import QUERY_TIMEOUT_S
+from attestlab.lake.rules import QUERY_TIMEOUT_S, LakeConnectionInfo
 from attestlab.lake.sealed_connections import require_one_query, restore_duckdb_errors, translate_read_errors
 from attestlab.lake.trusted_connections import TrustedConnections
 

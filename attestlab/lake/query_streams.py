@@ -19,8 +19,7 @@ from attestlab.core.json_types import SqlParameters
 from attestlab.lake import named_views, queries, views
 from attestlab.lake.json_rows import describe_columns, render_rows
 from attestlab.lake.query_errors import CONVERSION_ERRORS, explain_conversion, explain_error
-from attestlab.lake.requests import ClientQuery, DatasetRequest, LakeConnectionInfo
-from attestlab.lake.rules import MAX_JSON_ROWS, RowFormat
+from attestlab.lake.rules import MAX_JSON_ROWS, ClientQuery, DatasetRequest, LakeConnectionInfo, RowFormat
 from attestlab.lake.sealed_connections import restore_duckdb_errors, translate_read_errors
 from attestlab.lake.sleeping_functions import refuse_sleeping_functions
 from attestlab.lake.views import LakeView

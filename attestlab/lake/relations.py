@@ -34,7 +34,7 @@ from attestlab.lake.decoded_parts import DECODED, MAX_ROWS
 from attestlab.lake.exporter import require_not_ahead, sequence_folder
 from attestlab.lake.mapped_parts import MAPPED
 from attestlab.lake.parts import LakePart, Parts, column_names, find_parts, report_unreadable_part
-from attestlab.lake.requests import LakeConnectionInfo
+from attestlab.lake.rules import LakeConnectionInfo
 from attestlab.lake.sealed_connections import Tables, open_sealed, translate_read_errors
 from attestlab.lake.trusted_connections import TrustedConnections
 from attestlab.lake.views import LakeView, Source

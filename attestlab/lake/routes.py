@@ -4,8 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing
 
 from attestlab.lake import jobs
-from attestlab.lake.requests import ClientQuery, DatasetRequest
-from attestlab.lake.rules import MAX_QUERY_S, RowFormat, allow_queries, choose_format
+from attestlab.lake.rules import MAX_QUERY_S, ClientQuery, DatasetRequest, RowFormat, allow_queries, choose_format
 from attestlab.lake.service import Lake
 from attestlab.lake.shapes import DatasetQuery, DatasetsOut, QueryIn, RowsOut
 from attestlab.orgs.rules import Caller, Role

@@ -1,14 +1,20 @@
-"""Rules for requests of rows: their formats, by the media types that a client accepts (RFC 9110, 12.5.1), and what the
-queries of a plan may take.
+"""Requests of rows as plain values, and their rules: the formats of rows, and what the queries of a plan may take.
+
+A client chooses a format by the media types that it accepts (RFC 9110, 12.5.1). A server sends a request to a child
+process, and loads neither DuckDB nor pyarrow for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from attestlab.core.execution.waiting_jobs import Share
+from attestlab.core.json_types import SqlParameters
 from attestlab.orgs.rules import Plan
 
 MAX_JSON_ROWS = 10_000
@@ -62,3 +68,30 @@ def _parse_ranges(accept: str) -> Iterator[tuple[str, bool]]:
     for part in accept.split(","):
         name, *parameters = [text.strip().lower() for text in part.split(";")]
         yield name, not any(each.removeprefix("q=").strip("0.") == "" for each in parameters if each.startswith("q="))
+
+
+class LakeConnectionInfo(NamedTuple):
+    """What another process needs to open the data sets that one tenant sees; `now` is the time in its SQL."""
+
+    records: str
+    folder: Path
+    tenant_id: UUID
+    now: datetime
+
+
+class ClientQuery(NamedTuple):
+    """A query of a client with its parameters."""
+
+    sql: str
+    parameters: SqlParameters
+    format: RowFormat
+
+
+class DatasetRequest(NamedTuple):
+    """A request for the rows of a data set from `start` to before `end`, with some of its columns or all."""
+
+    name: str
+    start: datetime | None
+    end: datetime | None
+    columns: Sequence[str]
+    format: RowFormat

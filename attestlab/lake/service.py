@@ -17,8 +17,7 @@ from attestlab.core.execution.job_watch import IdleLimits
 from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.lake import store
 from attestlab.lake.parts import delete_all, exclusive_lock, list_parts
-from attestlab.lake.requests import LakeConnectionInfo
-from attestlab.lake.rules import QUERIES_OF_A_TENANT, QUERY_PROCESSES
+from attestlab.lake.rules import QUERIES_OF_A_TENANT, QUERY_PROCESSES, LakeConnectionInfo
 from attestlab.lake.store import Numbering
 from attestlab.orgs.rules import Caller
 from attestlab.risk.signals.service import ExportedNumbers

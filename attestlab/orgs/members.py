@@ -25,8 +25,9 @@ from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.actors import Actor, UserActor
 from attestlab.core.records.audited_write import AuditContext
+from attestlab.mail.rules import MailText
 from attestlab.mail.service import Mails
-from attestlab.orgs import invitations, role_rules, rules, store
+from attestlab.orgs import role_rules, rules, store
 from attestlab.orgs.events import MemberInvited, MemberJoined, MemberRemoved, RoleChanged
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Caller, Role
@@ -103,7 +104,7 @@ class People:
             until = now + role_rules.INVITATION_TTL
             invitation = Invitation(role.value, role_rules.hash_invitation(token), until)
             row = self._invite_or_renew(tx, address, name, invitation, caller, now)
-            message = invitations.invitation_mail(self.portal_url, token, team_name=tenant.name, until=until)
+            message = invitation_mail(self.portal_url, token, team_name=tenant.name, until=until)
             self.mails.enqueue(
                 tx, tenant_id=caller.tenant_id, recipient=address, subject=message.subject, text=message.text, at=now
             )
@@ -305,3 +306,14 @@ def removal_changes(row: UserRecord, now: datetime) -> dict[str, object]:
         "invited_until": None,
         "removed_at": now,
     }
+
+
+def invitation_mail(portal_url: str, token: str, *, team_name: str, until: datetime) -> MailText:
+    """Return the mail that invites a person to `team_name`; its link works until `until` (UTC)."""
+    text = (
+        f"You are invited to {team_name}.\n\n"
+        f"Choose a password here, by {until:%d %B %Y, %H:%M} UTC:\n\n"
+        f"{portal_url}/invitations/accept?token={token}\n\n"
+        "Anyone with this link can accept the invitation. If you did not expect it, do nothing.\n"
+    )
+    return MailText(f"Invitation to {team_name}", text)

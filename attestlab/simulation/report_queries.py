@@ -1,14 +1,20 @@
-"""Queries of a report: deciders, matching rules, flips and their reasons, effects of each rule.
+"""Queries of a report: deciders, matching rules, flips and their reasons, effects of each rule, unknown risk.
 
-All read `contexts` (`history.materialize_contexts`) and `labels`; a query is text, so that a frame can show it.
+All but the last read `contexts` (`history.materialize_contexts`) and `labels`; a query is text, so that a frame can
+show it.
+
+Unknown risk is what a draft asks about risk and replayed decisions cannot tell. A decision stores the risk that was
+looked up for the policies of its time. What an address or a document would have shown a later policy is not
+reconstructed, because decisions store neither.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from attestlab.policy.evaluation.policy_set import PolicySetMember
 from attestlab.policy.language.ast import Rule
+from attestlab.policy.language.attributes import PLATFORM, RISK_ATTRIBUTES, RISK_ENTITIES
 from attestlab.policy.sql.compiler import (
     WORD_BITS,
     clear_lowest_bit,
@@ -16,10 +22,14 @@ from attestlab.policy.sql.compiler import (
     first_sql,
     literal,
     mask_sql,
+    quote_column,
     rule_sql,
 )
+from attestlab.risk.rules import EntityType
 from attestlab.simulation import decision_queries
 from attestlab.simulation.decision_queries import COUNT, EXAMPLE, PLACE, STEP
+from attestlab.simulation.history import History
+from attestlab.simulation.query_session import QuerySession
 from attestlab.simulation.scenarios import Scenario, ScenarioSets
 
 MAX_ROWS = 1_000  # of a frame that could have more; the most frequent rows come first
@@ -218,3 +228,27 @@ def _rule_names(rules: Sequence[Rule], words: Sequence[str]) -> str:
     if len(parts) == 1:
         return parts[0]
     return f"list_concat({', '.join(parts)})" if parts else "[]::VARCHAR[]"
+
+
+def count_without_risk(session: QuerySession, history: History, tested: Iterable[str]) -> list[dict[str, object]]:
+    """Return `{entity, decisions}` for each entity whose risk the paths `tested` name.
+
+    `decisions` is the number of those that store nothing about the risk of the entity.
+
+    Raises:
+        Cancelled, Unavailable: see `QuerySession.run`.
+    """
+    used = {RISK_ATTRIBUTES[path] for path in tested if path in RISK_ATTRIBUTES}
+    entities = [entity for entity in RISK_ENTITIES if entity in used]
+    if not entities:
+        return []
+    attributes = {path: PLATFORM[path] for path, entity in RISK_ATTRIBUTES.items() if entity in used}
+    rows = session.with_connection(lambda connection: history.raw(connection, attributes))
+    counts = ", ".join(f"count(*) FILTER ({_is_without(entity)})" for entity in entities)
+    ((*found,),) = session.run(f"SELECT {counts} FROM ({rows})")
+    return [{"entity": entity.value, "decisions": int(count)} for entity, count in zip(entities, found, strict=True)]
+
+
+def _is_without(entity: EntityType) -> str:
+    paths = [path for path, of in RISK_ATTRIBUTES.items() if of is entity]
+    return " AND ".join(f"{quote_column(path)} IS NULL" for path in paths)

@@ -11,7 +11,7 @@ from attestlab.policy.evaluation.policy_set import PolicySet
 from attestlab.policy.language.attributes import Attribute, AttributeType, AttributeValue, Registry
 from attestlab.policy.language.context import ContextNormalizer, Values
 from attestlab.policy.sql.compiler import literal, quote_column
-from attestlab.simulation import report_queries, risk_coverage
+from attestlab.simulation import report_queries
 from attestlab.simulation.decision_queries import COUNT, list_labels
 from attestlab.simulation.history import (
     FIRST_MINT_NUMBER,
@@ -256,7 +256,7 @@ class Simulation:
     def count_without_risk(self) -> list[dict[str, object]]:
         """Return how many decisions store nothing about the risk that the draft tests: `{entity, decisions}`."""
         tested = self.scenario.draft.policy.attributes()
-        return risk_coverage.count_without_risk(self.session, self.history, tested)
+        return report_queries.count_without_risk(self.session, self.history, tested)
 
     def _attributes(self, paths: Sequence[str] = ()) -> dict[str, Attribute]:
         return {**self._registered_attributes((*self.by, *paths)), **self.sets.attributes()}

@@ -37,7 +37,6 @@ from attestlab.web import content_coding, cross_origin, problems
 from attestlab.web.application import Application, BlockedClient
 from attestlab.web.body import reader as body_reader
 from attestlab.web.body.form import find_boundary
-from attestlab.web.credentials import extract_credential
 from attestlab.web.etags import apply_if_none_match
 from attestlab.web.http1.request_body import RequestBody
 from attestlab.web.http1.request_head import RequestHead
@@ -54,7 +53,7 @@ from attestlab.web.rate_limit.limiter import (
     limit_for,
     owner_of,
 )
-from attestlab.web.request import Request
+from attestlab.web.request import Request, extract_credential
 from attestlab.web.response import Response, compose
 from attestlab.web.routing import calls
 from attestlab.web.routing.authorization import PUBLIC, WebCaller, require_same_tenant

@@ -2,29 +2,37 @@
 
 Any client may call it: a submission is accepted by the log's signature alone. So the server
 bounds the size and duration of a request before it parses anything.
+
+`run_witness` is the entry point of the process: it opens the store, listens, serves until a signal, and closes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler, stream_request_body
 
 from attestlab.core import errors
+from attestlab.core.clock import SystemClock
+from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.error_text import cause_of
 from attestlab.log.witnessing.submission_policy import MAX_SUBMISSION_BYTES, PATH, SIZE_TYPE
 from attestlab.web import logging_setup
-from attestlab.witness.rules import SizeConflict
-from attestlab.witness.service import Witness
+from attestlab.witness.rules import SizeConflict, WitnessedLog
+from attestlab.witness.service import Witness, unseal_signer
+from attestlab.witness.store import WitnessStore
 
 STATUS_OF: dict[type[errors.AttestLabError], int] = {
     errors.ValidationFailed: 400,
@@ -207,3 +215,22 @@ async def serve(witness: Witness, sockets: list[socket.socket], *, ready: Callab
     ready()
     await stop.wait()
     await server.stop()
+
+
+def run_witness(data: Path, *, logs: Iterable[str], host: str, port: int, announce: Callable[[str], None]) -> None:
+    """Serve the witness in `data` for these logs, each `VKEY` or `ORIGIN VKEY`, until a signal stops it.
+
+    Raises:
+        NotFound: `data` holds no witness.
+        ValidationFailed: a verifier key is malformed.
+    """
+    logging_setup.capture_library_logs()
+    witnessed = [WitnessedLog.parse(text) for text in logs]
+    with WitnessStore.open(data) as store:
+        witness = Witness(
+            store, unseal_signer(store, Keyring.open(data, os.environ)), logs=witnessed, clock=SystemClock()
+        )
+        sockets = bind_sockets(port, host)
+        shown = f"[{host}]" if ":" in host else host
+        url = f"http://{shown}:{sockets[0].getsockname()[1]}"
+        asyncio.run(serve(witness, sockets, ready=lambda: announce(url)))

@@ -26,7 +26,7 @@ from attestlab.identity.sessions import Tokens
 from attestlab.orgs.rules import Scope
 from attestlab.orgs.shapes import JoinIn
 from attestlab.settings import Settings
-from attestlab.web.credentials import Credential
+from attestlab.web.request import Credential
 
 MAX_CHARACTERS = 300
 SECRET = re.compile(r"password|secret|sealed|^private$|_token$|^token$|share_key|^api_key$")

@@ -15,8 +15,7 @@ from attestlab.server.app import all_routes, build_application
 from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Settings
 from attestlab.web.application import Application
-from attestlab.web.credentials import Credential
-from attestlab.web.request import Request
+from attestlab.web.request import Credential, Request
 from support.processor_time import measure_least_s
 
 TIMES = 100  # in each round, so that what only some requests need is measured too

@@ -16,12 +16,12 @@ from attestlab.core.execution.job_watch import IdleLimits
 from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.installation import Installation
 from attestlab.lake import jobs
-from attestlab.lake.requests import ClientQuery
 from attestlab.lake.rules import (
     MAX_QUERY_S,
     QUERIES_OF_A_TENANT,
     QUERY_PROCESSES,
     QUERY_TIMEOUT_S,
+    ClientQuery,
     RowFormat,
     allow_queries,
 )

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from attestlab.core.errors import Cancelled, NotFound, ValidationFailed
 from attestlab.policy.language.attributes import OPERATORS, AttributeType, Operand
 from attestlab.simulation.risk import signal_history
-from attestlab.simulation.risk.attributes import LOOK_BACKS, REGISTRY
 from attestlab.simulation.risk.metrics import Confusion, ErrorCosts
-from attestlab.simulation.risk.rule_sets import MAX_LEAVES, MAX_RISK_RULES, read_candidate
+from attestlab.simulation.risk.rule_sets import LOOK_BACKS, MAX_LEAVES, MAX_RISK_RULES, REGISTRY, read_candidate
 from attestlab.simulation.risk.signal_history import SignalWindow
 from support.policies.documents import make_condition
 from support.property_tests import examples

@@ -15,9 +15,8 @@ from attestlab.policy.evaluation.policy_set import PolicySetMember
 from attestlab.policy.language.context import Values
 from attestlab.risk.enforcement.store import RiskCaseRecord
 from attestlab.simulation.query_session import QuerySession
-from attestlab.simulation.risk.attributes import LOOK_BACKS
 from attestlab.simulation.risk.risk_simulation import RiskSimulation
-from attestlab.simulation.risk.rule_sets import live_rules
+from attestlab.simulation.risk.rule_sets import LOOK_BACKS, live_rules
 from attestlab.simulation.risk.signal_history import SignalWindow, encode_cases, load_signals
 
 START = datetime(2026, 3, 1, tzinfo=UTC)

@@ -12,9 +12,9 @@ from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.errors import AuthInvalid, AuthRequired, BillingLimit, NotFound
 from attestlab.log.service import Log
 from attestlab.orgs.rules import Caller
-from attestlab.web.credentials import extract_credential as credential_of
 from attestlab.web.executor import Executor
 from attestlab.web.request import Authenticate, Request
+from attestlab.web.request import extract_credential as credential_of
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 

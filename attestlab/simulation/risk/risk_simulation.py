@@ -15,10 +15,9 @@ from attestlab.policy.language.context import Values
 from attestlab.policy.sql.compiler import literal, quote_column
 from attestlab.simulation.decision_queries import EXAMPLE, before_and_after
 from attestlab.simulation.query_session import Frame, QuerySession
-from attestlab.simulation.risk.attributes import SCORE
 from attestlab.simulation.risk.examples import SignalExample, find_examples
 from attestlab.simulation.risk.metrics import Confusion, ErrorCosts
-from attestlab.simulation.risk.rule_sets import true_labels
+from attestlab.simulation.risk.rule_sets import SCORE, true_labels
 from attestlab.simulation.risk.signal_history import LABEL, REPLAYED
 from attestlab.simulation.risk.tally import Tallies, count_signals
 from attestlab.simulation.scenarios import Scenario, ScenarioSets, TargetSets

@@ -23,9 +23,10 @@ from attestlab.risk.rules import CaseOutcome
 from attestlab.simulation.decision_queries import COUNT as WEIGHT
 from attestlab.simulation.decision_queries import EXAMPLE
 from attestlab.simulation.query_session import QuerySession
-from attestlab.simulation.risk.attributes import (
+from attestlab.simulation.risk.rule_sets import (
     COUNT,
     ENTITY_TYPE,
+    IS_FRAUD,
     MAX_LOOK_BACK_S,
     MAXIMUM,
     SCORE,
@@ -36,7 +37,6 @@ from attestlab.simulation.risk.attributes import (
     LookBack,
     list_look_backs,
 )
-from attestlab.simulation.risk.rule_sets import IS_FRAUD
 
 MAX_SIGNALS = 2_000_000  # that one simulation reads, those before its window among them
 LABEL, CASE = '"@label"', '"@case"'

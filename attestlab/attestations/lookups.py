@@ -1,4 +1,7 @@
-"""Issuances as edges of risk's entity graph: an attestation belongs to its issuer."""
+"""Look-ups of attestations for other capabilities: log entries by a subject, and issuances for the graph of entities.
+
+`GET /v1/log/lookup` names an attestation or a document. In the graph, an attestation belongs to its issuer.
+"""
 
 from __future__ import annotations
 
@@ -37,3 +40,26 @@ def find_issuances(connection: Connection, tenant_id: UUID, entity: Entity) -> l
         )
         for issuance in found
     ]
+
+
+def find_by_id(connection: Connection, text: str) -> int | None:
+    """Return the log index of the attestation with this id, or None.
+
+    Raises:
+        ValidationFailed: the text is no UUID.
+    """
+    try:
+        attestation_id = parse_uuid(text)
+    except ValidationFailed as error:
+        raise ValidationFailed.of("/attestation_id", "uuid", error.message) from error
+    indexes = store.find_log_indexes(connection, attestation_id=attestation_id, document_hash=None)
+    return indexes[0] if indexes else None
+
+
+def find_by_document(connection: Connection, text: str) -> int | None:
+    """Return the log index of the first attestation of a document, given by its SHA-256 in hex, or None."""
+    indexes = store.find_log_indexes(connection, attestation_id=None, document_hash=text.lower())
+    return indexes[0] if indexes else None
+
+
+FINDERS = {"attestation_id": find_by_id, "document_hash": find_by_document}
