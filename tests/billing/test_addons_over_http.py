@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import httpx
 import pytest
 
@@ -17,6 +15,7 @@ from support.in_process_server import make_client
 from support.issuers import register_issuer
 from support.orgs import TenantClients
 from support.outbox import read_events
+from support.together import call_together
 
 RAISED = {
     "extra_verifications": ("verifications_per_day", 100, 20_100),
@@ -165,8 +164,7 @@ def test_fifty_that_attach_at_once_attach_it_once(lab: Installation, clients: Te
         with make_client(clients.url, key=key) as client:
             return attach(client, "extra_issuers", 2).status_code
 
-    with ThreadPoolExecutor(50) as pool:
-        statuses = sorted(pool.map(attach_alone, range(50)))
+    statuses = sorted(call_together(attach_alone, range(50)))
 
     assert statuses == [200] * 49 + [201]
     assert [each.amount_minor for each in lab.billing.list_invoices(payer.tenant_id)] == [1_000]
@@ -183,22 +181,44 @@ def test_fifty_that_detach_at_once_detach_it_once(clients: TenantClients) -> Non
 
     with make_client(clients.url, key=key) as client:
         attach(client, "extra_issuers")
-    with ThreadPoolExecutor(50) as pool:
-        statuses = sorted(pool.map(detach_alone, range(50)))
+    statuses = sorted(call_together(detach_alone, range(50)))
 
     assert statuses == [200] + [404] * 49
 
 
 @pytest.mark.both_engines
-def test_one_of_many_gets_the_last_issuer_of_a_plan(clients: TenantClients) -> None:
+def test_fifty_that_attach_and_detach_at_once_lose_no_count(
+    lab: Installation, clients: TenantClients, payer: Caller
+) -> None:
+    def change_alone(number: int) -> int:
+        with make_client(clients.url, key=clients.tenant.api_key) as client:
+            return (detach if number % 2 else attach)(client, "extra_issuers").status_code
+
+    statuses = call_together(change_alone, range(50))
+    attached, detached = statuses[::2], statuses[1::2]
+    with make_client(clients.url, key=clients.tenant.api_key) as client:
+        is_attached = "extra_issuers" in read(client, "entitlements")["addons"]
+        limit = read(client, "entitlements")["limits"]["issuers"]
+
+    assert set(attached) <= {200, 201}
+    assert set(detached) <= {200, 404}
+    assert attached.count(201) - detached.count(200) == is_attached
+    assert limit == (7 if is_attached else 2)
+    assert [each.amount_minor for each in lab.billing.list_invoices(payer.tenant_id)] == [500]
+    changes = [kind for kind, _ in read_events(lab, payer)].count("billing.subscription.updated")
+    assert changes == attached.count(201) + detached.count(200)
+
+
+@pytest.mark.both_engines
+def test_one_of_fifty_gets_the_last_issuer_of_a_plan(lab: Installation, clients: TenantClients, payer: Caller) -> None:
     key = clients.tenant.api_key
+    lab.orgs.set_plan(payer.tenant_id, Plan.ENTERPRISE, {"issuers": 2})  # whose requests are not limited
 
     def register_alone(number: int) -> int:
         with make_client(clients.url, key=key) as client:
             return register(client, number).status_code
 
     register_alone(0)
-    with ThreadPoolExecutor(9) as pool:
-        statuses = sorted(pool.map(register_alone, range(1, 10)))
+    statuses = sorted(call_together(register_alone, range(1, 51)))
 
-    assert statuses == [201] + [402] * 8
+    assert statuses == [201] + [402] * 49

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,6 +21,7 @@ from attestlab.orgs.store import api_keys, orgs, tenants, users
 from support.consumers import ADA, GRACE, PASSWORD, ConsumerPortal, read_reason
 from support.in_process_server import make_client
 from support.orgs import accept_invitation, read_mailed_token
+from support.together import call_together
 
 ME = "/v1/consumer/me"
 EMAILS = "/v1/consumer/emails"
@@ -114,18 +114,18 @@ def test_a_username_is_chosen_once_for_good(portal: ConsumerPortal) -> None:
 
 
 @pytest.mark.both_engines
-def test_one_of_those_who_want_a_username_at_once_has_it(portal: ConsumerPortal) -> None:
-    for number in range(6):
+def test_one_of_those_who_want_a_username_at_once_has_it(portal: ConsumerPortal, is_long: bool) -> None:
+    many = 50 if is_long else 6
+    for number in range(many):
         portal.lab.orgs.add_consumer(f"{number}@people.example", PASSWORD, name="Ada")
-    clients = [portal.sign_in(f"{number}@people.example") for number in range(6)]
+    clients = [portal.sign_in(f"{number}@people.example") for number in range(many)]
 
-    with ThreadPoolExecutor(6) as threads:
-        body = {"username": "ada"}
-        answers = list(threads.map(lambda client: client.put(f"{ME}/username", json=body), clients))
+    answers = call_together(lambda client: client.put(f"{ME}/username", json={"username": "ada"}), clients)
     for client in clients:
         client.close()
 
-    assert sorted(answer.status_code for answer in answers) == [200] + [409] * 5
+    assert sorted(answer.status_code for answer in answers) == [200] + [409] * (many - 1)
+    assert {read_reason(answer)[1] for answer in answers if answer.status_code == 409} == {"username_taken"}
 
 
 @pytest.mark.both_engines

@@ -1,4 +1,4 @@
-"""One change of an attestation or a protection, in a process that is killed before it ends.
+"""One change of an attestation, a protection or a plan, in a process that is killed before it ends.
 
 It dies before the given statement of the records, counted from 1, a commit being one too; or,
 where the change takes fewer, when it is durable and no client has its answer.
@@ -10,6 +10,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -20,7 +21,7 @@ from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import parse_time
 from attestlab.installation import Installation
-from attestlab.orgs.rules import Caller
+from attestlab.orgs.rules import Caller, Plan
 from attestlab.protections.shapes import ProtectionIn
 from attestlab.settings import Settings
 
@@ -37,6 +38,8 @@ def crash_during_change(wish: str) -> None:
     changes: dict[str, Callable[[], object]] = {
         "mint": lambda: lab.attestations.mint(request, caller=caller),
         "revoke": lambda: lab.attestations.revoke(attestation_id, reason="a story", caller=caller),
+        "deliver": lambda: lab.attestations.mint(replace(request, recipient_email="ada@people.example"), caller=caller),
+        "upgrade": lambda: lab.billing.change(Plan.PROFESSIONAL, caller=caller),
         "protect": lambda: _protect(lab, caller),
         "supersede": lambda: lab.attestations.supersede(attestation_id, request, caller=caller),
     }
