@@ -67,9 +67,13 @@ def record_blocked(tx: Transaction, block: BlockedClient) -> UUID:
 
 
 def _failed_sign_in(tx: Transaction, error: SignInFailed, at: datetime, metadata: Mapping[str, object]) -> AuditEntry:
-    """Build the entry of a failed login: with the account's tenant, otherwise the operator; never with the address."""
+    """Build the entry of a failed login: with the account's tenant, otherwise the operator; never with the address.
+
+    The operator is read in both cases, so that the time of the answer does not tell whether an account exists.
+    """
+    operator_id = store.get_operator_id(tx)
     return AuditEntry(
-        tenant_id=error.tenant_id or store.get_operator_id(tx),
+        tenant_id=error.tenant_id or operator_id,
         actor=UNKNOWN_ACTOR,
         action=SIGN_IN,
         resource_type="user",
