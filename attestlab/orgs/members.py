@@ -25,9 +25,8 @@ from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.actors import Actor, UserActor
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.mail.rules import MailText
 from attestlab.mail.service import Mails
-from attestlab.orgs import role_rules, rules, store
+from attestlab.orgs import invitations, role_rules, rules, store
 from attestlab.orgs.events import MemberInvited, MemberJoined, MemberRemoved, RoleChanged
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Caller, Role
@@ -89,10 +88,13 @@ class People:
     def invite(self, person: UserIn, *, caller: Caller, tx: Transaction | None = None) -> UserRecord:
         """Invite a person by e-mail; a repeated invitation invalidates the previous link.
 
+        An address that an account elsewhere has is invited as well, but only its mail says that nobody can accept: who
+        invites does not learn who has an account.
+
         Raises:
             ValidationFailed: the address or the name is invalid.
             PermissionDenied: the caller may not grant this role.
-            Conflict: the address belongs to an existing account, in this tenant or another.
+            Conflict: the address belongs to an account of this tenant.
         """
         address, role = role_rules.normalize_address(person.email), person.role
         name = "" if person.name is None else rules.validate_display_name("name", person.name)
@@ -104,7 +106,11 @@ class People:
             until = now + role_rules.INVITATION_TTL
             invitation = Invitation(role.value, role_rules.hash_invitation(token), until)
             row = self._invite_or_renew(tx, address, name, invitation, caller, now)
-            message = invitation_mail(self.portal_url, token, team_name=tenant.name, until=until)
+            message = (
+                invitations.invitation_mail(self.portal_url, token, team_name=tenant.name, until=until)
+                if row.invited_address is None
+                else invitations.shadowed_mail(team_name=tenant.name)
+            )
             self.mails.enqueue(
                 tx, tenant_id=caller.tenant_id, recipient=address, subject=message.subject, text=message.text, at=now
             )
@@ -229,31 +235,28 @@ class People:
         self, tx: Transaction, address: str, name: str, invitation: Invitation, caller: Caller, now: datetime
     ) -> UserRecord:
         """Create an invited person, or renew their invitation; return the row."""
-        known = store.find_user_by_address(tx.exec, address)
+        context = AuditContext(caller.tenant_id, caller, "user.invite", now)
+        holder = store.find_user_by_address(tx.exec, address)
+        shadowed = store.find_shadowed_invitation(tx.exec, address, tenant_id=caller.tenant_id)
+        is_elsewhere = holder is not None and holder.tenant_id != caller.tenant_id
+        known = shadowed or (None if is_elsewhere else holder)
+        user_id = new_id(now) if known is None else known.id
+        place = {
+            "email": role_rules.shadowed_address(user_id) if is_elsewhere else address,
+            "invited_address": address if is_elsewhere else None,
+        }
         if known is None:
             row = UserRecord(
-                id=new_id(now),
-                tenant_id=caller.tenant_id,
-                org_id=store.get_first_org(tx.exec, caller.tenant_id),
-                email=address,
-                name=name,
-                password_hash="",
-                roles=invitation.roles,
-                created_at=now,
-                status=UserStatus.INVITED.value,
-                invitation_sha256=invitation.invitation_sha256,
-                invited_until=invitation.invited_until,
+                **{"id": user_id, "tenant_id": caller.tenant_id, "name": name, "created_at": now, **place},
+                **{"org_id": store.get_first_org(tx.exec, caller.tenant_id), "password_hash": ""},
+                **{"status": UserStatus.INVITED.value, **invitation._asdict()},
             )
-            return audited_write.insert(
-                tx, store.users, row, AuditContext(caller.tenant_id, caller, "user.invite", now)
-            )
-        if known.tenant_id != caller.tenant_id or known.status != UserStatus.INVITED:
+            return audited_write.insert(tx, store.users, row, context)
+        if known.status != UserStatus.INVITED:
             raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
         role_rules.require_may_change(role_rules.parse_roles(known.roles), caller=caller)
-        renewed = {**invitation._asdict(), "name": name or known.name}
-        return audited_write.change(
-            tx, store.users, known, renewed, AuditContext(caller.tenant_id, caller, "user.invite", now)
-        )
+        renewed = {**place, **invitation._asdict(), "name": name or known.name}
+        return audited_write.change(tx, store.users, known, renewed, context)
 
     def _find_invited(self, execute: Execute, token_sha256: bytes) -> UserRecord:
         row = store.find_user_by_invitation(execute, token_sha256)
@@ -299,6 +302,7 @@ def removal_changes(row: UserRecord, now: datetime) -> dict[str, object]:
     return {
         "status": UserStatus.REMOVED.value,
         "email": role_rules.removed_address(row.id),
+        "invited_address": None,
         "name": "",
         "password_hash": "",
         "roles": "",
@@ -306,14 +310,3 @@ def removal_changes(row: UserRecord, now: datetime) -> dict[str, object]:
         "invited_until": None,
         "removed_at": now,
     }
-
-
-def invitation_mail(portal_url: str, token: str, *, team_name: str, until: datetime) -> MailText:
-    """Return the mail that invites a person to `team_name`; its link works until `until` (UTC)."""
-    text = (
-        f"You are invited to {team_name}.\n\n"
-        f"Choose a password here, by {until:%d %B %Y, %H:%M} UTC:\n\n"
-        f"{portal_url}/invitations/accept?token={token}\n\n"
-        "Anyone with this link can accept the invitation. If you did not expect it, do nothing.\n"
-    )
-    return MailText(f"Invitation to {team_name}", text)

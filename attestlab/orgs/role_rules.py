@@ -52,6 +52,11 @@ def removed_address(user_id: object) -> str:
     return f"{user_id}@removed.invalid"
 
 
+def shadowed_address(user_id: object) -> str:
+    """Return the placeholder for the address of an invitation that an account elsewhere has (RFC 2606)."""
+    return f"{user_id}@invited.invalid"
+
+
 def hash_invitation(token: str) -> bytes:
     """Compute the SHA-256 by which an invitation is looked up; the token itself exists only in the mail."""
     return hashlib.sha256(token.encode()).digest()

@@ -26,6 +26,7 @@ _render_org = RowRenderer(OrgOut, OrgRecord, return_origins=lambda row: json.loa
 _render_user = RowRenderer(
     UserOut,
     UserRecord,
+    email=lambda row: row.invited_address or row.email,
     roles=lambda row: row.roles.split(),
     status=lambda row: row.status or UserStatus.ACTIVE.value,
 )
@@ -89,7 +90,8 @@ def list_users(query: PageQuery, caller: Caller, people: People) -> Page[UserOut
 def invite_user(request: Request, body: UserIn, tx: Transaction, caller: Caller, people: People) -> UserOut:
     """Invite a person by e-mail; a repeated invitation invalidates the previous link.
 
-    The link is valid for seven days. Only a super_admin may give roles of the platform.
+    The link is valid for seven days. Only a super_admin may give roles of the platform. An address that has an account
+    elsewhere gets a mail that says so; it is listed as INVITED, so that nobody can find out who has an account.
     """
     invited = people.invite(body, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/users/{invited.id}"

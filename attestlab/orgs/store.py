@@ -132,6 +132,12 @@ def find_user_by_address(execute: Execute, address: str) -> UserRecord | None:
     return fetch_one(execute(select(*users.c).where(users.c.email == address)), UserRecord)
 
 
+def find_shadowed_invitation(execute: Execute, address: str, *, tenant_id: UUID) -> UserRecord | None:
+    """Return a tenant's invitation of this address that nobody can accept, because an account elsewhere has it."""
+    query = select(*users.c).where(users.c.tenant_id == tenant_id, users.c.invited_address == address)
+    return fetch_one(execute(query), UserRecord)
+
+
 def find_user_by_invitation(execute: Execute, token_sha256: bytes) -> UserRecord | None:
     """Return the person whose latest, unused invitation token has this SHA-256."""
     return fetch_one(execute(select(*users.c).where(users.c.invitation_sha256 == token_sha256)), UserRecord)

@@ -15,6 +15,7 @@ from attestlab.core.db.tables import model_of, short_repr
 SINCE_0003 = {"info": {"since": "0003"}}
 SINCE_0025 = {"info": {"since": "0025"}}
 SINCE_0034 = {"info": {"since": "0034"}}
+SINCE_0036 = {"info": {"since": "0036"}}
 
 
 @short_repr
@@ -60,7 +61,8 @@ class UserRecord(NamedTuple):
     """A person; `password_hash` is argon2id, `roles` are separated by spaces.
 
     Without a `status` they are ACTIVE. An INVITED person has no password yet, and of the mailed token only the SHA-256
-    is stored. Of a REMOVED person only an id remains.
+    is stored. Of a REMOVED person only an id remains. `invited_address` is set if an account elsewhere has the address:
+    nobody can accept such an invitation, and `email` is a placeholder.
     """
 
     id: Annotated[UUID, Field(primary_key=True)]
@@ -77,6 +79,7 @@ class UserRecord(NamedTuple):
     joined_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0003)] = None
     removed_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0003)] = None
     password_changed_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0003)] = None
+    invited_address: Annotated[str | None, Field(max_length=254, sa_column_kwargs=SINCE_0036)] = None
 
 
 User = model_of(UserRecord, "users")

@@ -74,7 +74,7 @@ def send_form(portal: ConsumerPortal, path: str, **form: str) -> httpx.Response:
 def describe(answer: httpx.Response, email: str) -> tuple[object, ...]:
     """Describe all that goes over the wire, without the address, the ids and the times of the answer."""
     of_the_moment = ("date", "x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset", "etag")
-    headers = {name: value for name, value in answer.headers.items() if name not in of_the_moment}
+    headers = {name: FRESH.sub("...", value) for name, value in answer.headers.items() if name not in of_the_moment}
     return answer.status_code, headers, FRESH.sub("...", answer.text.replace(email, "address"))
 
 

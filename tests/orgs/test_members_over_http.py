@@ -15,7 +15,14 @@ from attestlab.core.clock import FixedClock
 from attestlab.mail.store import mails
 from attestlab.orgs import store
 from attestlab.orgs.rules import Plan, Scope
-from support.orgs import PASSWORD, TenantClients, accept_invitation, read_audit_trail, read_mailed_token
+from support.orgs import (
+    PASSWORD,
+    TenantClients,
+    accept_invitation,
+    read_audit_trail,
+    read_mail_text,
+    read_mailed_token,
+)
 from support.outbox import read_events_of_type
 
 ADA = "ada@people.example"
@@ -138,17 +145,49 @@ def test_a_repeated_invitation_invalidates_the_previous_link(tenant_clients: Ten
     assert (new != old, statuses) == (True, [404, 200])
 
 
-def test_a_taken_address_in_any_tenant_is_a_conflict(tenant_clients: TenantClients) -> None:
-    other = tenant_clients.lab.orgs.create_tenant("Other", plan=Plan.FREE)
-    with tenant_clients.with_key(*WRITE) as client, tenant_clients.with_key(*WRITE, tenant=other) as stranger:
-        invited(client)
-        answers = [
-            client.post("/v1/users", json={"email": tenant_clients.tenant.owner_email, "role": "member"}),
-            stranger.post("/v1/users", json={"email": tenant_clients.tenant.owner_email.upper(), "role": "member"}),
-            stranger.post("/v1/users", json={"email": ADA, "role": "member"}),
-        ]
+def test_an_address_of_an_account_of_the_tenant_is_a_conflict(tenant_clients: TenantClients) -> None:
+    with tenant_clients.with_key(*WRITE) as client:
+        address = tenant_clients.tenant.owner_email
+        taken = client.post("/v1/users", json={"email": address.upper(), "role": "member"})
 
-    assert [(a.status_code, a.json()["details"]["reason"]) for a in answers] == [(409, "address_taken")] * 3
+    assert (taken.status_code, taken.json()["details"]["reason"]) == (409, "address_taken")
+
+
+@pytest.mark.both_engines
+def test_only_the_mail_says_that_an_address_has_an_account_elsewhere(
+    tenant_clients: TenantClients, clock: FixedClock
+) -> None:
+    """The list shows it as invited; once it has no account elsewhere, another invitation can be accepted."""
+    lab, other = tenant_clients.lab, tenant_clients.lab.orgs.create_tenant("Other", plan=Plan.FREE)
+    with tenant_clients.with_key(*WRITE) as client, tenant_clients.with_key(*WRITE, tenant=other) as stranger:
+        own = invited(client)
+        clock.advance(timedelta(seconds=1))  # so that the mails have an order
+        theirs = invited(stranger, role="analyst", name="Ada")
+        text = read_mail_text(lab, ADA)
+        again = invited(stranger)
+        listed = [user for user in stranger.get("/v1/users").json()["items"] if user["status"] == "INVITED"]
+        changed = stranger.patch(f"/v1/users/{theirs['id']}", json={"role": "admin"}).json()
+        assert client.delete(f"/v1/users/{own['id']}").status_code == 204
+        clock.advance(timedelta(seconds=1))
+        invited(stranger)
+        with tenant_clients.anonymous() as anyone:
+            joined = accept_invitation(anyone, read_mailed_token(lab, ADA)).json()
+
+    assert ("token=" in text, "account of another kind" in text) == (False, True)
+    assert (theirs["email"], theirs["status"], theirs["roles"]) == (ADA, "INVITED", ["analyst"])
+    assert listed == [again]
+    assert (changed["email"], changed["roles"]) == (ADA, ["admin"])
+    assert {user["id"] for user in (theirs, again, joined)} == {theirs["id"]}
+    assert (joined["email"], joined["status"], joined["name"]) == (ADA, "ACTIVE", "Ada")
+
+
+def test_of_a_removed_person_with_an_account_elsewhere_the_address_is_forgotten(tenant_clients: TenantClients) -> None:
+    other = tenant_clients.lab.orgs.create_tenant("Other", plan=Plan.FREE)
+    with tenant_clients.with_key(*WRITE, tenant=other) as stranger:
+        user = invited(stranger, tenant_clients.tenant.owner_email)
+        assert stranger.delete(f"/v1/users/{user['id']}").status_code == 204
+
+    assert tenant_clients.tenant.owner_email not in repr(user_row(tenant_clients, user["id"]))
 
 
 def test_a_weak_password_is_rejected_and_the_token_stays_valid(tenant_clients: TenantClients) -> None:

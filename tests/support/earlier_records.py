@@ -65,6 +65,11 @@ def undo_revision_35(connection: Connection) -> None:
         connection.exec_driver_sql(f"DROP TABLE {table}")
 
 
+def undo_revision_36(connection: Connection) -> None:
+    """Drop the addresses of invitations that nobody can accept."""
+    connection.exec_driver_sql("ALTER TABLE users DROP COLUMN invited_address")
+
+
 def undo_revision_32(connection: Connection) -> None:
     """Drop the table of receipt types."""
     connection.exec_driver_sql("DROP TABLE receipt_types")
@@ -86,6 +91,7 @@ UNDO = {
     33: undo_revision_33,
     34: undo_revision_34,
     35: undo_revision_35,
+    36: undo_revision_36,
 }
 
 

@@ -80,11 +80,15 @@ def forget_group_scopes(lab: Installation, tenant_id: UUID) -> None:
 
 def read_mailed_token(lab: Installation, address: str) -> str:
     """The token in the last mail to this address that waits to be carried."""
+    return extract_token(read_mail_text(lab, address))
+
+
+def read_mail_text(lab: Installation, address: str) -> str:
+    """The text of the last mail to this address that waits to be carried."""
     with lab.storage.read() as connection:
         waiting = select(*mails.c).where(mails.c.recipient == address, mails.c.sealed != b"").order_by(mails.c.id)
         row = connection.execute(waiting).all()[-1]
-    text = lab.mails.text_of(LeasedMail(row.id, row.recipient, row.subject, row.created_at, row.sealed))
-    return extract_token(text)
+    return lab.mails.text_of(LeasedMail(row.id, row.recipient, row.subject, row.created_at, row.sealed))
 
 
 def extract_token(text: str) -> str:
