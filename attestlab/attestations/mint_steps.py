@@ -10,9 +10,11 @@ from attestlab.attestations.signing import PreparedMint
 from attestlab.core.db.foreseen_reads import ForeseenRead
 from attestlab.core.db.transaction import Buffer, Foreseen, Transaction
 from attestlab.core.errors import Conflict
+from attestlab.core.records import audit, outbox
 from attestlab.issuers.rules import Custody, require_may_mint
 from attestlab.issuers.service import SIGNING_KEYS, Issuers
 from attestlab.issuers.store import KeyPlace, SigningKey
+from attestlab.log import service as log_service
 from attestlab.log.results import SequencedEntry
 from attestlab.log.service import Log
 from attestlab.orgs import quotas
@@ -22,8 +24,11 @@ _CHOSEN_IDS = Buffer[UUID]("chosen ids of records")
 
 
 def foresee(foreseen: Foreseen, prepared: PreparedMint, *, at: datetime, taken_ids: TakenIds) -> None:
-    """Name the key, the policies, the usage and the chosen id that the mint will read."""
+    """Name what the mint and its commit will read: key, policies, usage, chosen id, and the ends of log and chains."""
     key = prepared.key
+    log_service.foresee_append(foreseen)
+    audit.foresee(foreseen, key.tenant_id)
+    outbox.foresee(foreseen, key.tenant_id)
     SIGNING_KEYS.foresee(foreseen, KeyPlace(key.tenant_id, key.issuer_id, key.kid))
     policy_enforcement.foresee_policies(foreseen, prepared)
     quotas.foresee_attestation(foreseen, prepared.caller, at=at)

@@ -76,7 +76,7 @@ def accept_head(tx: Transaction, guard: HeadGuard, head: TreeHead) -> None:
         Conflict: the head of the records has changed since it was examined.
         OSError: the guard cannot be written; nothing was accepted.
     """
-    row = store.lock_head(tx)
+    row = store.lock_head(tx.read_unflushed)
     if row is None or TreeHead(row.origin, row.size, row.root) != head:
         raise Conflict(
             "The log grew during the check and nothing was accepted. Run the command again and inspect the new head."

@@ -20,8 +20,9 @@ from attestlab.core.clock import Clock
 from attestlab.core.crypto import sealing
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.crypto.signing import Algorithm, dump_private, load_private
+from attestlab.core.db.foreseen_reads import ForeseenQuery
 from attestlab.core.db.storage import CommitUnknown, Storage
-from attestlab.core.db.transaction import Buffer, Transaction
+from attestlab.core.db.transaction import Buffer, Foreseen, Transaction
 from attestlab.core.errors import Conflict, HeadGuardMismatch, IntegrityFailed, NotFound, Unavailable, ValidationFailed
 from attestlab.log import entries, store
 from attestlab.log.head_guard import HeadGuard, require_continues
@@ -37,8 +38,16 @@ from attestlab.log.witnessing import cosignatures
 
 BUFFER = Buffer[SequencedEntry]("log entries")
 CACHE_KEY = "log"
+_HEAD = ForeseenQuery("head of the log", store.lock_head)
+_NEWEST_CHECKPOINT = ForeseenQuery("newest checkpoint", store.newest_checkpoint)
 
 Finder = Callable[[Connection, str], int | None]
+
+
+def foresee_append(foreseen: Foreseen) -> None:
+    """Name what `Log.append` and the seal of its transaction will read."""
+    _HEAD.foresee(foreseen)
+    _NEWEST_CHECKPOINT.foresee(foreseen)
 
 
 @dataclass(slots=True)
@@ -76,7 +85,7 @@ class Log:
             HeadGuardMismatch: the guard holds the head of a log that the records have lost.
             OSError: the guard cannot be written.
         """
-        if store.lock_head(tx) is not None:
+        if store.lock_head(tx.read_unflushed) is not None:
             raise Conflict("The records already hold a log; a database holds exactly one.")
         signer = NoteSigner(origin, private)
         head = TreeHead(origin, 0, hashing.EMPTY_ROOT)
@@ -150,7 +159,7 @@ class Log:
         """Lock the head and load its tree, once per transaction: under the lock neither can change."""
         batch: _Batch | None = tx.cache.get(CACHE_KEY)
         if batch is None:
-            row = _require_created(store.lock_head(tx))
+            row = _require_created(store.lock_head(tx.read_unflushed))
             head = TreeHead(row.origin, row.size, row.root)
             tree = self._trees.tree_of(tx.connection, head).tree
             self._require_guard(tx.connection, head)

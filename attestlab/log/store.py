@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from sqlalchemy import ColumnElement, Connection, bindparam, func, literal_column, select, update
 
-from attestlab.core.db.tables import fetch_all, fetch_one, iterate, table_of
+from attestlab.core.db.tables import Execute, fetch_all, fetch_one, iterate, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import IntegrityFailed
 from attestlab.log.tables import (
@@ -45,6 +45,7 @@ _CHECKPOINT = select(*checkpoints.c).where(checkpoints.c.size == bindparam("size
 _CHECKPOINT_WITHIN = (
     select(*checkpoints.c).where(checkpoints.c.size <= bindparam("size")).order_by(checkpoints.c.size.desc()).limit(1)
 )
+_NEWEST_CHECKPOINT = select(*checkpoints.c).order_by(checkpoints.c.size.desc()).limit(1)
 _COSIGNATURES_OF = (
     select(*cosignatures.c)
     .where(cosignatures.c.tree_size.in_(bindparam("sizes", expanding=True)))
@@ -89,9 +90,9 @@ def head(connection: Connection) -> LogHeadRecord | None:
     return fetch_one(connection.execute(_HEAD), LogHeadRecord)
 
 
-def lock_head(tx: Transaction) -> LogHeadRecord | None:
+def lock_head(execute: Execute) -> LogHeadRecord | None:
     """Lock and return the head; no other transaction can move it until the commit."""
-    return fetch_one(tx.read_unflushed(_LOCKED_HEAD), LogHeadRecord)
+    return fetch_one(execute(_LOCKED_HEAD), LogHeadRecord)
 
 
 def create_head(tx: Transaction, row: LogHeadRecord) -> None:
@@ -148,6 +149,11 @@ def checkpoints_before(connection: Connection, size: int, limit: int) -> list[Lo
 def newest_checkpoint_within(connection: Connection, size: int) -> LogCheckpointRecord | None:
     """The checkpoint of the largest size up to `size`; None if the log begins beyond it."""
     return fetch_one(connection.execute(_CHECKPOINT_WITHIN, {"size": size}), LogCheckpointRecord)
+
+
+def newest_checkpoint(execute: Execute) -> LogCheckpointRecord | None:
+    """The checkpoint of the largest size; None before the log is created."""
+    return fetch_one(execute(_NEWEST_CHECKPOINT), LogCheckpointRecord)
 
 
 def all_checkpoints(connection: Connection) -> Iterator[LogCheckpointRecord]:

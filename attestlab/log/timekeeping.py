@@ -29,7 +29,6 @@ from attestlab.orgs import store as org_store
 
 MAX_LEAP = timedelta(days=90)
 ROW_ID = 1
-ABOVE_ANY_SIZE = 1 << 62  # exceeds the size of every tree
 
 
 @short_repr
@@ -105,5 +104,5 @@ class Timekeeping:
 
 def _newest_checkpoint_time(connection: Connection) -> datetime | None:
     """The time of the newest checkpoint."""
-    newest = store.checkpoints_before(connection, ABOVE_ANY_SIZE, 1)
-    return newest[0].at if newest else None
+    newest = store.newest_checkpoint(connection.execute)
+    return None if newest is None else newest.at

@@ -19,7 +19,7 @@ from attestlab.attestations.metering.write_behind import WriteBehind
 from attestlab.core.db.group_commit import Foresee, GroupCommit, foresee_nothing
 from attestlab.core.db.group_commit.loop import LoopGroupCommit
 from attestlab.core.db.group_commit.thread import PendingWrite, ThreadGroupCommit
-from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError, RequestInFlight, Unavailable
 from attestlab.core.execution.long_work import TakesLong, forbid_long_work
@@ -151,7 +151,7 @@ class WriteQueue:
             raise
         written = await self._write_response(
             lambda tx: _run_write(tx, request, body, prepared, key, self.in_flight),
-            partial(calls.foresee_write, request, body, prepared),
+            partial(_foresee_write, request, body, prepared, key),
         )
         return written.response()
 
@@ -291,6 +291,15 @@ class WrittenResponse:
             raise self._outcome
         assert self._outcome is not None, "the write has no response before its commit"
         return self._outcome
+
+
+def _foresee_write(
+    request: Request, body: BaseModel | None, prepared: object, key: IdempotencyKey | None, foreseen: Foreseen
+) -> None:
+    """Name what the write of a route and its idempotency key will read."""
+    if key is not None:
+        idempotency.foresee(foreseen, key)
+    calls.foresee_write(request, body, prepared, foreseen)
 
 
 def _run_write(

@@ -138,8 +138,7 @@ def run_groups(lab: Installation, groups: Sequence[Sequence[Write]]) -> list[str
     outcomes = []
     for group in groups:
         pending = [PendingWrite(write.job, lambda _result, _error: None, write.foresee) for write in group]
-        with lab.storage.write() as tx:
-            foresee_reads(tx, pending)
+        with lab.storage.write(foreseen=foresee_reads(pending)) as tx:
             run_jobs(tx, pending)
         outcomes += [_describe(each) for each in pending]
     return outcomes

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection, ExecutionContext, event
 
+from attestlab.core.db.read_ahead import NOTE
 from attestlab.installation import Installation
 
 
@@ -15,8 +16,11 @@ def statements_of(lab: Installation) -> Iterator[list[str]]:
     """The statements that are executed inside the block, in order."""
     sent: list[str] = []
 
-    def note(_connection: Connection, _cursor: object, statement: str, *_: object) -> None:
-        sent.append(statement)
+    def note(
+        _connection: Connection, _cursor: object, statement: str, _parameters: object, context: ExecutionContext, _: bool
+    ) -> None:
+        if NOTE not in context.execution_options:  # it is executed later
+            sent.append(statement)
 
     event.listen(lab.storage.engine, "before_cursor_execute", note)
     try:

@@ -1,8 +1,8 @@
 """Foreseen reads: what the jobs of a group read under the writer's lock, with one query of each kind for all of them.
 
-Before a group begins, each job names the keys that it will read. The first job that reads one on PostgreSQL loads
-those of all jobs, because each statement waits for a socket while other writers wait for the lock. SQLite runs in the
-same process, so it loads each key when a job reads it.
+Before a group begins, each job names the keys that it will read. On PostgreSQL the statements that load those of all
+jobs are sent with the one that takes the lock (`core/db/read_ahead.py`), and their values are kept before the first job
+runs. SQLite runs in the same process, so it loads each key when a job reads it.
 
 A value is that of the committed records. A job that changes what others read marks the transaction, and they read
 again (`KEYS_CHANGED` in `issuers/keys.py`), or adds its changes to a buffer, as `orgs/usage.py` does.
@@ -47,7 +47,15 @@ class ForeseenRead(Generic[Key, Value]):
 
     def foresee(self, foreseen: Foreseen, key: Key) -> None:
         """Name a key that a job will read."""
-        foreseen.setdefault(self, set()).add(key)
+        foreseen.setdefault(self, {})[key] = None
+
+    def ask(self, execute: Execute, keys: Sequence[Key], /) -> None:
+        """Run the statement that will read these keys, and ignore its answer."""
+        self._load(execute, keys)
+
+    def load(self, tx: Transaction, keys: Sequence[Key], /) -> None:
+        """Read the values of these keys for the jobs of a transaction."""
+        self.get_all(tx, keys)
 
     def get(self, tx: Transaction, key: Key) -> Value | None:
         """Return the value of a key as the committed records have it, read once a transaction."""
@@ -57,8 +65,9 @@ class ForeseenRead(Generic[Key, Value]):
         """Return the values of several keys like `get`, read with one query."""
         known: dict[Key, Value | None] = tx.cache.setdefault(self, {})
         if not known.keys() >= set(keys):
-            foreseen = set() if tx.connection.dialect.name == "sqlite" else tx.foreseen.get(self, set())
-            known |= self._load(tx.read_unflushed, {*keys, *cast("set[Key]", foreseen)} - known.keys())
+            foreseen = {} if tx.connection.dialect.name == "sqlite" else tx.foreseen.get(self, {})
+            wanted = dict.fromkeys([*cast("dict[Key, None]", foreseen), *keys])  # in the order in which it was asked
+            known |= self._load(tx.read_unflushed, [key for key in wanted if key not in known])
         return [known[key] for key in keys]
 
     def replace(self, tx: Transaction, key: Key, value: Value) -> None:
@@ -69,6 +78,28 @@ class ForeseenRead(Generic[Key, Value]):
         if len(wanted) == 1:
             return {key: self._find(execute, key) for key in wanted}
         return {**dict.fromkeys(wanted), **self._find_all(execute, wanted)}
+
+
+class ForeseenQuery:
+    """A query without keys that a job will run by itself, such as the one that locks the log's head."""
+
+    def __init__(self, name: str, run: Callable[[Execute], object]) -> None:
+        self._name = name
+        self._run = run
+
+    def __repr__(self) -> str:
+        return f"ForeseenQuery({self._name!r})"
+
+    def foresee(self, foreseen: Foreseen) -> None:
+        """Name the query."""
+        foreseen[self] = {None: None}
+
+    def ask(self, execute: Execute, _keys: Sequence[None], /) -> None:
+        """Run the query, and ignore its answer."""
+        self._run(execute)
+
+    def load(self, _tx: Transaction, _keys: Sequence[None], /) -> None:
+        """Read nothing: the job runs the query."""
 
 
 class KeyRows:

@@ -37,13 +37,16 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import QueuePool
 
 from attestlab.core.clock import DatabaseClock
-from attestlab.core.db import copying
+from attestlab.core.db import copying, read_ahead
+from attestlab.core.db.read_ahead import ReadAhead
+from attestlab.core.db.transaction import Foreseen
 from attestlab.core.errors import Unavailable, ValidationFailed
 
 CONNECT_TIMEOUT_S = 4
 PROBE_TIMEOUT_S = 3.0
 MIN_PROBE_INTERVAL_S = 0.5
 POOL_TIMEOUT_S = 5
+WRITER_LOCK = 0x61747465  # an arbitrary constant, the same for every writer of one database
 # Each side closes a connection whose other host is gone after 25 seconds, or after 15 if sent bytes are unconfirmed.
 KEEPALIVES = {"idle": 10, "interval": 5, "count": 3}
 TCP_USER_TIMEOUT_MS = 15_000
@@ -197,6 +200,7 @@ class Database:
         )
         event.listen(self.engine, "do_connect", self._open_connection)
         event.listen(self.engine, "connect", self._configure)
+        read_ahead.accept_reads_ahead(self.engine)
         copying.accept_copies(self.engine)
         event.listen(self.engine, "checkout", _require_open)
         event.listen(self.engine, "checkout", lambda *_: on_connections(self._count_in_use()))
@@ -214,6 +218,20 @@ class Database:
         connection = self.engine.connect()
         driver_of(connection).answer_s = self.limits.answer_s
         return connection
+
+    def lock_writer(self, connection: Connection, foreseen: Foreseen, *, is_migration: bool) -> float:
+        """Begin a transaction, take the writer's lock and read what is foreseen; returns when the lock was granted.
+
+        That is in seconds of the monotonic clock. The answers come with the lock, after which they took their time.
+        """
+        limits = MIGRATIONS if is_migration else self.limits
+        driver_of(connection).answer_s = limits.answer_s
+        reads = ReadAhead(connection)
+        reads.note(foreseen)
+        if is_migration:  # a statement's own limit is set before it begins
+            connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+        took = reads.send_with(writer_statement(limits))
+        return monotonic() - took.total_seconds()
 
     def _count_in_use(self) -> int:
         """Return the number of connections in use; one that is returned just now still counts."""
@@ -322,10 +340,13 @@ def answer_timeout(connection: Connection, answer_s: float) -> Iterator[None]:
         driver.answer_s = before
 
 
-def writer_statement(limits: Limits, lock: int) -> str:
-    """Build the first statement of a write transaction: it sets the limits, then takes the advisory lock `lock`."""
+def writer_statement(limits: Limits) -> str:
+    """Build the first statement of a write transaction: it sets the limits, then takes the writer's lock.
+
+    Its last column is the database's time when the lock was granted.
+    """
     settings = (f"set_config('{name}', '{value}', true)" for name, value in limits.of_write().items())
-    return f"SELECT {', '.join(settings)}, pg_advisory_xact_lock({lock})"
+    return f"SELECT {', '.join(settings)}, pg_advisory_xact_lock({WRITER_LOCK}), clock_timestamp()"
 
 
 def _ms(seconds: float) -> str:

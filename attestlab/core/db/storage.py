@@ -25,7 +25,7 @@ from attestlab.core import error_text
 from attestlab.core.clock import Clock, SystemClock
 from attestlab.core.db import sqlite
 from attestlab.core.db.shared_snapshots import Cache, Snapshots
-from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.core.db.urls import database_url
 from attestlab.core.db.write_observer import Unobserved, WriteObserver
 from attestlab.core.errors import Unavailable
@@ -34,7 +34,6 @@ from attestlab.core.extras import naming_extras
 if TYPE_CHECKING:
     from attestlab.core.db.postgresql import Database, Reachability
 
-WRITER_LOCK = 0x61747465  # an arbitrary constant, the same for every writer of one database
 CACHE_CAPACITY = 10_000
 _MISSING: Any = object()  # stands for a value of any type
 
@@ -185,7 +184,9 @@ class Storage:
             driver.execute("COMMIT")
 
     @contextmanager
-    def write(self, tx: Transaction | None = None, *, is_migration: bool = False) -> Iterator[Transaction]:
+    def write(
+        self, tx: Transaction | None = None, *, is_migration: bool = False, foreseen: Foreseen | None = None
+    ) -> Iterator[Transaction]:
         """Open a write transaction; it is committed at the end of the block and rolled back on any exception.
 
         With `tx` the block joins that transaction, and its opener commits it. A migration waits for another process's:
@@ -198,9 +199,11 @@ class Storage:
             yield tx
             return
         self._require_no_open_write("write")
-        tx = self.begin(is_migration=is_migration)
+        tx = self.begin(is_migration=is_migration, foreseen=foreseen)
         try:
             with self.require_tx():
+                if not self.is_sqlite:
+                    tx.load_foreseen()
                 yield tx
                 self.run_commit_hooks(tx)
         except BaseException:
@@ -208,8 +211,10 @@ class Storage:
             raise
         self.commit(tx)
 
-    def begin(self, *, is_migration: bool = False) -> Transaction:
+    def begin(self, *, is_migration: bool = False, foreseen: Foreseen | None = None) -> Transaction:
         """Take the writer's lock and begin a transaction; end it with `commit` or `rollback`.
+
+        What it will read is `foreseen`; PostgreSQL answers that together with the statement that takes the lock.
 
         Raises:
             NotBegun: another process holds the lock, or PostgreSQL is unreachable, for longer than the limits allow.
@@ -217,7 +222,7 @@ class Storage:
         asked_at = monotonic()
         self._snapshots.end_shared()
         self._write_lock.acquire()
-        return self._begin_locked(asked_at, is_migration=is_migration)
+        return self._begin_locked(asked_at, is_migration=is_migration, foreseen=foreseen)
 
     def try_begin(self) -> Transaction | None:
         """Begin a write transaction without waiting; returns None if another writer is active."""
@@ -229,7 +234,12 @@ class Storage:
             return None
 
     def _begin_locked(
-        self, asked_at: float, *, busy_timeout_ms: int = sqlite.BUSY_TIMEOUT_MS, is_migration: bool = False
+        self,
+        asked_at: float,
+        *,
+        busy_timeout_ms: int = sqlite.BUSY_TIMEOUT_MS,
+        is_migration: bool = False,
+        foreseen: Foreseen | None = None,
     ) -> Transaction:
         """Begin a transaction; the caller holds `_write_lock`, which a failure releases."""
         try:
@@ -238,8 +248,9 @@ class Storage:
                 if self._database is None:
                     wait_ms = sqlite.MIGRATION_TIMEOUT_MS if is_migration else busy_timeout_ms
                     sqlite.begin_immediate(connection, wait_ms)
+                    locked_at = monotonic()
                 else:
-                    self._lock_postgresql(connection, is_migration)
+                    locked_at = self._database.lock_writer(connection, foreseen or {}, is_migration=is_migration)
             except BaseException:
                 connection.close()
                 raise
@@ -248,18 +259,7 @@ class Storage:
             if not self.is_sqlite and is_unreachable(error):
                 raise NotBegun(error) from error
             raise
-        return Transaction(connection, asked_at=asked_at)
-
-    def _lock_postgresql(self, connection: Connection, is_migration: bool) -> None:
-        from attestlab.core.db import postgresql
-
-        assert self._database is not None
-        limits = postgresql.MIGRATIONS if is_migration else self._database.limits
-        driver = postgresql.driver_of(connection)
-        driver.answer_s = limits.answer_s
-        if is_migration:  # a statement's own limit is set before it begins
-            connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
-        connection.exec_driver_sql(postgresql.writer_statement(limits, WRITER_LOCK))
+        return Transaction(connection, asked_at=asked_at, locked_at=locked_at, foreseen=foreseen)
 
     @contextmanager
     def require_tx(self) -> Iterator[None]:

@@ -20,7 +20,7 @@ from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from sqlmodel import SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
-from attestlab.core.db.tables import Result, TableRow
+from attestlab.core.db.tables import Execute, Result, TableRow
 
 BindProcessors = list[tuple[int, Callable[[Any], Any]]]  # SQLAlchemy's, each of its column's type
 _SQLITE = sqlite_dialect()
@@ -43,8 +43,20 @@ class Buffer(Generic[Item]):
         return f"Buffer({self.name!r})"
 
 
-Foreseen = dict[Hashable, set[Hashable]]
-"""The keys that the jobs of a group will read, by kind of read (`core/db/foreseen_reads.py`)."""
+class ReadKind(Protocol):
+    """A kind of read whose keys can be named before the transaction begins (`core/db/foreseen_reads.py`)."""
+
+    def ask(self, execute: Execute, keys: Sequence[Any], /) -> None:  # of the kind's own type
+        """Run the statements that will read these keys, and ignore their answers."""
+        ...
+
+    def load(self, tx: Transaction, keys: Sequence[Any], /) -> None:  # as above
+        """Read these keys, if their values are kept for the jobs."""
+        ...
+
+
+Foreseen = dict[ReadKind, dict[Hashable, None]]
+"""The keys that the jobs of a group will read, by kind of read, in the order in which they were named."""
 
 Marks = tuple[dict[Table, int], dict[Buffer[Any], int], int]  # buffers of several types
 
@@ -65,22 +77,34 @@ class Transaction:
 
     `cache` holds facts read under the writer's lock, until the transaction ends. `foreseen` are the keys that its jobs
     will read. `asked_at` and `locked_at` are seconds of the monotonic clock: when its writer asked for the writer's
-    lock, and when it had it. `completed_at` is when all was written, just before the commit.
+    lock, and when it had it; by default both are now. `completed_at` is when all was written, just before the commit.
     """
 
-    def __init__(self, connection: Connection, *, asked_at: float | None = None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        asked_at: float | None = None,
+        locked_at: float | None = None,
+        foreseen: Foreseen | None = None,
+    ) -> None:
         self.connection = connection
-        self.locked_at = monotonic()
+        self.locked_at = monotonic() if locked_at is None else locked_at
         self.asked_at = self.locked_at if asked_at is None else asked_at
         self.completed_at = self.locked_at
         self.cache: dict[Hashable, Any] = {}  # the type depends on the key
-        self.foreseen: Foreseen = {}
+        self.foreseen: Foreseen = {} if foreseen is None else foreseen
         self._rows: defaultdict[Table, list[TableRow]] = defaultdict(list)
         self._buffers: defaultdict[Buffer[Any], list[Any]] = defaultdict(list)  # of several types
         self._last_rows: defaultdict[ManyRows, list[Mapping[str, object]]] = defaultdict(list)
         self._after_commit: list[Callable[[], None]] = []
         self._savepoint: NestedTransaction | None = None
         self._in_job = False
+
+    def load_foreseen(self) -> None:
+        """Read all that is foreseen, before a job sends anything."""
+        for kind, keys in self.foreseen.items():
+            kind.load(self, list(keys))
 
     def add(self, table: Table, row: NamedTuple | Mapping[str, object]) -> None:
         """Buffer a record or a mapping of all columns for insertion, at the latest just before the commit."""

@@ -17,7 +17,7 @@ from sqlmodel import Field
 
 from attestlab.core.crypto.canonical_json import canonical_trusted
 from attestlab.core.db.tables import model_of, short_repr, table_of
-from attestlab.core.db.transaction import Buffer, Transaction
+from attestlab.core.db.transaction import Buffer, Foreseen, Transaction
 from attestlab.core.encoding import format_time
 from attestlab.core.ids import new_id
 from attestlab.core.records.actors import Actor
@@ -72,9 +72,14 @@ _table = table_of(AuditEvent)
 BUFFER = Buffer[AuditEntry]("audit")
 
 
+def foresee(foreseen: Foreseen, tenant_id: UUID) -> None:
+    """Name what the commit of an entry of a tenant will read."""
+    HEADS.foresee(foreseen, chain_name(tenant_id))
+
+
 def record(tx: Transaction, entry: AuditEntry) -> None:
     """Add `entry` to its tenant's trail; it is stored if and only if the transaction commits."""
-    HEADS.foresee(tx.foreseen, chain_name(entry.tenant_id))
+    foresee(tx.foreseen, entry.tenant_id)
     tx.buffer(BUFFER).append(entry)
 
 

@@ -4,7 +4,7 @@ Deliveries read events from the outbox. An event is in the outbox if and only if
 was committed, so none is lost and none is invented. Rows form one hash chain.
 """
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
@@ -16,9 +16,10 @@ from sqlmodel import Field
 
 from attestlab.core.clock import Clock
 from attestlab.core.crypto.canonical_json import canonical_trusted
+from attestlab.core.db.foreseen_reads import ForeseenRead
 from attestlab.core.db.storage import CommitHook
-from attestlab.core.db.tables import model_of, short_repr, table_of
-from attestlab.core.db.transaction import Buffer, Transaction
+from attestlab.core.db.tables import Execute, model_of, short_repr, table_of
+from attestlab.core.db.transaction import Buffer, Foreseen, Transaction
 from attestlab.core.encoding import format_time
 from attestlab.core.events import Event
 from attestlab.core.ids import new_ids
@@ -68,7 +69,24 @@ _LAST_OF_EACH = text(
     "FROM unnest(CAST(:tenants AS uuid[])) AS asked"
 ).columns(asked=Uuid, last=BigInteger)
 _MOMENT = attrgetter("at")
-_LAST_SEQUENCES = "outbox.last_sequences"  # in a transaction's cache, by tenant
+
+
+def _find_last(execute: Execute, tenant_id: UUID) -> int | None:
+    last: int | None = execute(_LAST_SEQUENCE, {"tenant": tenant_id}).scalar()
+    return last
+
+
+def _find_all_last(execute: Execute, tenants: Collection[UUID]) -> dict[UUID, int | None]:
+    return {row[0]: row[1] for row in execute(_LAST_OF_EACH, {"tenants": list(tenants)})}
+
+
+LAST_SEQUENCES = ForeseenRead("last numbers of events", find=_find_last, find_all=_find_all_last)
+
+
+def foresee(foreseen: Foreseen, tenant_id: UUID) -> None:
+    """Name what the commit of an event of a tenant will read."""
+    HEADS.foresee(foreseen, CHAIN)
+    LAST_SEQUENCES.foresee(foreseen, tenant_id)
 
 
 def publish(tx: Transaction, tenant_id: UUID, event: Event, *, at: datetime) -> None:
@@ -95,38 +113,31 @@ def event_writer(clock: Clock) -> CommitHook:
         if not published:
             return
         (chain,) = open_chains(tx, [CHAIN])
-        _load_last_sequences(tx, {event.tenant_id for event in published})
+        last = _read_last_sequences(tx, {event.tenant_id for event in published})
         ids = [event_id for at, group in groupby(published, _MOMENT) for event_id in new_ids(at, len(list(group)))]
-        tx.add_rows(_table, [_build_row(tx, chain, *each) for each in zip(ids, published, strict=True)])
+        tx.add_rows(_table, [_build_row(last, chain, *each) for each in zip(ids, published, strict=True)])
         published.clear()
+        for tenant_id, number in last.items():
+            LAST_SEQUENCES.replace(tx, tenant_id, number)
         save_chains(tx, [chain])
 
     return write_events
 
 
-def _load_last_sequences(tx: Transaction, tenants: Set[UUID]) -> None:
-    """Load the last number of each tenant; on PostgreSQL with one statement, because each waits for a socket."""
-    last: dict[UUID, int] = tx.cache.setdefault(_LAST_SEQUENCES, {})
-    missing = list(tenants - last.keys())
-    if tx.connection.dialect.name == "sqlite":
-        found = [(each, tx.read_unflushed(_LAST_SEQUENCE, {"tenant": each}).scalar()) for each in missing]
-    else:
-        found = [(row[0], row[1]) for row in tx.read_unflushed(_LAST_OF_EACH, {"tenants": missing})]
-    last |= {tenant_id: number or 0 for tenant_id, number in found}
+def _read_last_sequences(tx: Transaction, tenants: Collection[UUID]) -> dict[UUID, int]:
+    """Read the last number of each tenant; on PostgreSQL with one statement, because each waits for a socket."""
+    for tenant_id in tenants:
+        LAST_SEQUENCES.foresee(tx.foreseen, tenant_id)
+    return {tenant_id: LAST_SEQUENCES.get(tx, tenant_id) or 0 for tenant_id in tenants}
 
 
-def _next_sequence(tx: Transaction, tenant_id: UUID) -> int:
-    """Return the next number of a tenant's event."""
-    last: dict[UUID, int] = tx.cache[_LAST_SEQUENCES]
-    last[tenant_id] += 1
-    return last[tenant_id]
-
-
-def _build_row(tx: Transaction, chain: Chain, event_id: UUID, event: PublishedFacts) -> OutboxEventRecord:
+def _build_row(last: dict[UUID, int], chain: Chain, event_id: UUID, event: PublishedFacts) -> OutboxEventRecord:
+    """Make the row of an event, which gets the number after its tenant's `last`."""
     tenant_id, kind, facts, at = event
     body = canonical_trusted(envelope(event_id, kind, facts, at))
     seq, link, _ = chain.extend(chained_bytes(tenant_id, body))
-    return OutboxEventRecord(seq, event_id, tenant_id, kind, at, body, link, _next_sequence(tx, tenant_id))
+    last[tenant_id] += 1
+    return OutboxEventRecord(seq, event_id, tenant_id, kind, at, body, link, last[tenant_id])
 
 
 def envelope(event_id: UUID, kind: str, facts: Mapping[str, object], at: datetime) -> dict[str, object]:

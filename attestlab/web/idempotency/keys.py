@@ -22,22 +22,22 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection
 
 from attestlab.core.crypto import sealing
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.keyring import Keyring
-from attestlab.core.db.tables import iterate
-from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.core.errors import IdempotencyKeyReused, IntegrityFailed, ValidationFailed
+from attestlab.core.records.hash_chain import HEADS
 from attestlab.web.idempotency import store as idempotency_store
-from attestlab.web.idempotency.store import ChainedResponse, answers
+from attestlab.web.idempotency.store import ChainedResponse
 from attestlab.web.request import Request
 from attestlab.web.response import Response
 
 HEADER = "Idempotency-Key"
 RECORD_TTL = timedelta(hours=24)
-MEMO = "idempotency.known"
+MEMO = "idempotency.expired responses were deleted"
 SEALED = b"sealed "  # prefix of the stored headers of a sealed response; others begin as JSON
 _KEY = re.compile(r"[\x20-\x7e]{1,255}")
 _ID = rb"(/a/([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\?k=)"
@@ -46,10 +46,6 @@ _PLACEHOLDER = b"\x00"  # never occurs in JSON text, which escapes it
 _STORED_LINK = re.compile(_ID + _PLACEHOLDER)
 
 KeyOf = Callable[[UUID], str]
-
-_BY_RECORD_ID = select(
-    answers.c.place, answers.c.fingerprint, answers.c.status, answers.c.headers, answers.c.body, answers.c.created_at
-).where(answers.c.place.in_(bindparam("record_ids", expanding=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,30 +132,28 @@ def lookup(connection: Connection, key: IdempotencyKey) -> Response | None:
     Raises:
         IdempotencyKeyReused: the key was used for another request.
     """
-    row = _load_records(connection, [key.record_id])[key.record_id]
+    row = idempotency_store.find_response(connection.execute, key.record_id)
     return _response_of(None if row is None or row.created_at < key.at - RECORD_TTL else row, key)
 
 
 def reserve(tx: Transaction, key: IdempotencyKey, *, group_record_ids: Collection[bytes]) -> Response | None:
     """Run `lookup` under the writer lock; if nothing is stored, the key is free for this write.
 
-    The records of the whole group (`group_record_ids`) are loaded in one query.
+    The records of the whole group (`group_record_ids`) are loaded in one query, on PostgreSQL those that it foresees.
     """
-    known: dict[bytes, ChainedResponse | None] = tx.cache.setdefault(MEMO, {})
-    if not known:
+    if MEMO not in tx.cache:
+        tx.cache[MEMO] = True
         idempotency_store.delete_expired(tx, now=key.at, ttl=RECORD_TTL)
-        known |= _load_records(tx.connection, group_record_ids)
-    if key.record_id not in known:
-        known |= _load_records(tx.connection, [key.record_id])
-    return _response_of(known[key.record_id], key)
+        if tx.connection.dialect.name == "sqlite":
+            idempotency_store.STORED.get_all(tx, list(group_record_ids))
+    return _response_of(idempotency_store.STORED.get(tx, key.record_id), key)
 
 
-def _load_records(connection: Connection, record_ids: Collection[bytes]) -> dict[bytes, ChainedResponse | None]:
-    """Load the stored record of each id, or None."""
-    ids = list(record_ids)
-    found = iterate(connection.execute(_BY_RECORD_ID, {"record_ids": ids}), ChainedResponse)
-    rows = {row.place: row for row in found}
-    return {record_id: rows.get(record_id) for record_id in ids}
+def foresee(foreseen: Foreseen, key: IdempotencyKey) -> None:
+    """Name what `reserve` and the commit of the response will read."""
+    idempotency_store.OLDEST.foresee(foreseen)
+    idempotency_store.STORED.foresee(foreseen, key.record_id)
+    HEADS.foresee(foreseen, idempotency_store.CHAIN)
 
 
 def _response_of(row: ChainedResponse | None, key: IdempotencyKey) -> Response | None:

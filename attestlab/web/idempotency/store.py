@@ -4,13 +4,15 @@ A forged response would mislead a client that retries, and a lost one would let 
 deleted only from the beginning of the chain; its current beginning is stored with its end.
 """
 
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, NamedTuple
 
-from sqlalchemy import BigInteger, delete, select
+from sqlalchemy import BigInteger, Row, bindparam, delete, select
 from sqlmodel import Field
 
-from attestlab.core.db.tables import model_of, short_repr, table_of
+from attestlab.core.db.foreseen_reads import ForeseenQuery, ForeseenRead
+from attestlab.core.db.tables import Execute, iterate, model_of, short_repr, table_of
 from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.core.records.hash_chain import HEADS, open_chains, read_head, save_chains, save_head
 
@@ -57,7 +59,31 @@ class ChainedResponse(NamedTuple):
 
 
 answers = table_of(StoredResponse)
+_BY_RECORD_ID = select(
+    answers.c.place, answers.c.fingerprint, answers.c.status, answers.c.headers, answers.c.body, answers.c.created_at
+).where(answers.c.place.in_(bindparam("record_ids", expanding=True)))
+_IN_ORDER = select(answers.c.seq, answers.c.created_at).order_by(answers.c.seq).limit(1)
 BUFFER = Buffer[ChainedResponse]("stored responses")
+
+
+def find_response(execute: Execute, record_id: bytes) -> ChainedResponse | None:
+    """Find the response that is stored under an id."""
+    return find_responses(execute, [record_id]).get(record_id)
+
+
+def find_responses(execute: Execute, record_ids: Collection[bytes]) -> dict[bytes, ChainedResponse]:
+    """Find the responses that are stored under these ids."""
+    found = iterate(execute(_BY_RECORD_ID, {"record_ids": list(record_ids)}), ChainedResponse)
+    return {row.place: row for row in found}
+
+
+def find_oldest(execute: Execute) -> Row[tuple[int, datetime]] | None:
+    """Find number and time of the response that was stored first."""
+    return execute(_IN_ORDER).first()
+
+
+STORED = ForeseenRead("stored responses", find=find_response, find_all=find_responses)
+OLDEST = ForeseenQuery("oldest stored response", find_oldest)
 
 
 def add_response(tx: Transaction, response: ChainedResponse) -> None:
@@ -85,13 +111,12 @@ def delete_expired(tx: Transaction, *, now: datetime, ttl: timedelta) -> None:
     A record with a time in the future was stored while a clock was wrong. Its position in the chain determines its age:
     it is deleted together with the first expired record after it.
     """
-    before, in_order = now - ttl, select(answers.c.seq, answers.c.created_at).order_by(answers.c.seq).limit(1)
-    first = tx.read_unflushed(in_order).first()
+    before, first = now - ttl, find_oldest(tx.read_unflushed)
     if first is not None and first.created_at > now:
-        first = tx.read_unflushed(in_order.where(answers.c.created_at <= now)).first()
+        first = tx.read_unflushed(_IN_ORDER.where(answers.c.created_at <= now)).first()
     if first is None or first.created_at >= before:
         return
-    first_kept = tx.read_unflushed(in_order.where(answers.c.seq > first.seq, answers.c.created_at >= before)).first()
+    first_kept = tx.read_unflushed(_IN_ORDER.where(answers.c.seq > first.seq, answers.c.created_at >= before)).first()
     if first_kept is None:
         beginning, last = read_head(tx.connection, CHAIN)
     else:

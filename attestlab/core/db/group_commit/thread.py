@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from attestlab.core.db.group_commit import Deliver, Foresee, Job, foresee_nothing
 from attestlab.core.db.storage import CommitUnknown, NotBegun, Storage
-from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.core.errors import AttestLabError, Unavailable
 
 MAX_GROUP_SIZE = 512
@@ -143,18 +143,19 @@ class ThreadGroupCommit:
     def _try_commit(self, group: list[PendingWrite]) -> BaseException | None:
         """Run all jobs in one transaction and commit it; returns the error that failed the transaction."""
         try:
-            with self._storage.write() as tx:
-                foresee_reads(tx, group)
+            with self._storage.write(foreseen=foresee_reads(group)) as tx:
                 run_jobs(tx, group)
         except BaseException as error:  # the writer thread must survive any error; the callers get it
             return error
         return None
 
 
-def foresee_reads(tx: Transaction, group: list[PendingWrite]) -> None:
-    """Name what all jobs of a group will read, so that the first of them that reads a kind loads it for all."""
+def foresee_reads(group: list[PendingWrite]) -> Foreseen:
+    """Return what all jobs of a group will read, so that one statement of each kind loads it for all."""
+    foreseen: Foreseen = {}
     for pending in group:
-        pending.foresee(tx.foreseen)
+        pending.foresee(foreseen)
+    return foreseen
 
 
 def run_jobs(tx: Transaction, group: list[PendingWrite]) -> None:
