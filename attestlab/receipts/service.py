@@ -291,8 +291,13 @@ def _get_mintable_type(connection: Connection, *, request: ReceiptIn, caller: Ca
 
 def _require_mintable(tx: Transaction, receipt_type: ReceiptTypeRecord) -> None:
     """Require under the writer's lock that the type was not deprecated since the receipt was prepared."""
-    status = TypeStatus(store.TYPE_STATUSES.get(tx, receipt_type.id) or receipt_type.status)
-    type_rules.require_mintable(status, name=receipt_type.name, version=receipt_type.version)
+    if type_store.TYPES_CHANGED in tx.cache:
+        found = store.find_type_status(tx.exec, receipt_type.id)
+    else:
+        found = store.TYPE_STATUSES.get(tx, receipt_type.id)
+    type_rules.require_mintable(
+        TypeStatus(found or receipt_type.status), name=receipt_type.name, version=receipt_type.version
+    )
 
 
 def _find_active_kid(connection: Connection, request: ReceiptIn, caller: Caller) -> str:

@@ -115,6 +115,7 @@ class ReceiptTypes:
             deed = _context(caller, "deprecate", now)
             changed = [audited_write.change(tx, store.types, version, changes, deed) for version in active]
             if changed:
+                tx.cache[store.TYPES_CHANGED] = True
                 outbox.publish(tx, caller.tenant_id, ReceiptTypeDeprecated(name, now, body.version), at=now)
             return next((version for version in changed if version.id == row.id), row)
 

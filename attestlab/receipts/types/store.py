@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, func, select
@@ -15,6 +16,7 @@ from attestlab.receipts.types.shapes import ReceiptTypesQuery
 from attestlab.receipts.types.tables import ReceiptType, ReceiptTypeRecord
 
 types = table_of(ReceiptType)
+TYPES_CHANGED: Final = "receipt types changed"  # in a transaction's cache once it deprecated a version
 
 
 def find_receipt_type(
