@@ -23,6 +23,7 @@ MAX_QUANTITY: Final = 1000  # of one add-on
 THRESHOLDS: Final = (80, 90, 100)  # percent
 _MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
 _SECOND: Final = timedelta(seconds=1)
+_WITHOUT_MINOR_UNIT: Final = frozenset({"CLP", "ISK", "JPY", "KRW", "PYG", "UGX", "VND", "XAF", "XOF"})  # ISO 4217
 
 
 class SubscriptionStatus(StrEnum):
@@ -191,3 +192,15 @@ def invoice_number(tenant_id: UUID, serial: int) -> str:
     '00000ABC-0007'
     """
     return f"{tenant_id.hex[-8:].upper()}-{serial:04}"
+
+
+def format_money(amount_minor: int, currency: str) -> str:
+    """Format an amount in minor units for people.
+
+    >>> format_money(123456, "USD"), format_money(-5, "EUR"), format_money(2900, "JPY")
+    ('1,234.56 USD', '-0.05 EUR', '2,900 JPY')
+    """
+    if currency in _WITHOUT_MINOR_UNIT:
+        return f"{amount_minor:,} {currency}"
+    whole, rest = divmod(abs(amount_minor), 100)
+    return f"{'-' if amount_minor < 0 else ''}{whole:,}.{rest:02} {currency}"

@@ -331,6 +331,7 @@ def _print_demo(shown: Credentials, as_json: bool) -> None:
         f"  dashboard {_describe_dashboards(shown['url'])}\n"
         f"  sign-in   {shown['owner_email']}  {shown['owner_password']}\n"
         f"{_describe_people(shown)}"
+        f"{_describe_consumers(shown)}"
         f"  API key   {shown['api_key']}\n"
         f"  log vkey  {shown['log_vkey']}\n"
         f"  a page    {shown['url']}/a/{shown['attestation_id']}?k={shown['share_key']}\n\n"
@@ -355,3 +356,12 @@ def _describe_people(shown: Credentials) -> str:
         return ""
     named = "".join(f"            {address}  {role}\n" for address, role in people.items())
     return f"  people    password {shown['people_password']}\n{named}"
+
+
+def _describe_consumers(shown: Credentials) -> str:
+    """Describe the consumers of a demo, who sign in to their inboxes; a folder of an older version has none."""
+    consumers = shown.get("consumers")
+    if not isinstance(consumers, dict):
+        return ""
+    named = "".join(f"            {address}  /u/{username}\n" for address, username in consumers.items())
+    return f"  consumers {shown['url']}/signin with the same password\n{named}"

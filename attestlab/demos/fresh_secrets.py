@@ -15,7 +15,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.records import audited_write
 from attestlab.core.records.actors import COMMAND_LINE
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.demos.people import PEOPLE, draw_password
+from attestlab.demos.people import CONSUMERS, PEOPLE, draw_password
 from attestlab.installation import Installation
 from attestlab.orgs import store
 from attestlab.webhooks import endpoint_store
@@ -43,7 +43,8 @@ def renew_secrets(lab: Installation, *, api_key: str, owner_email: str) -> Fresh
     """
     own, shared = draw_password(), draw_password()
     hashes = {owner_email: passwords.hash_password(own)}
-    hashes |= dict.fromkeys((address for address, _, _ in PEOPLE), passwords.hash_password(shared))
+    addresses = [*(address for address, _, _ in PEOPLE), *(each.address for each in CONSUMERS)]
+    hashes |= dict.fromkeys(addresses, passwords.hash_password(shared))
     with lab.storage.read() as connection:
         caller = lab.orgs.authenticate(connection, api_key)
         endpoints = endpoint_store.list_with_secrets(connection.execute)

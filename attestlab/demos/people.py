@@ -1,12 +1,13 @@
 """The people of a demo world, who can sign in: a change that needs a second person can be tried.
 
-In the demo of one process (`attestlab.demo`) their password is public; any other one draws its own.
+Three run the registry, and three consumers receive what it mints. In the demo of one process (`attestlab.demo`) their
+password is public; any other one draws its own.
 """
 
 from __future__ import annotations
 
 import secrets
-from typing import Final
+from typing import Final, NamedTuple
 
 from attestlab.core.crypto import passwords
 from attestlab.core.ids import new_id
@@ -23,6 +24,23 @@ PEOPLE: Final = (
     ("ann@demo.example", "Ann Keller", Role.OWNER),
     ("ben@demo.example", "Ben Okafor", Role.ADMIN),
     ("rita@demo.example", "Rita Sousa", Role.REVIEWER),
+)
+
+
+class Consumer(NamedTuple):
+    """A consumer of the demo's year, with what they say about themselves; `portfolio` is public or private."""
+
+    address: str
+    name: str
+    username: str
+    bio: str
+    portfolio: str
+
+
+CONSUMERS: Final = (
+    Consumer("ada@people.example", "Ada Lovelace", "ada", "I calculate, and take photographs.", "public"),
+    Consumer("emmy@people.example", "Emmy Noether", "emmy", "", "private"),
+    Consumer("grace@people.example", "Grace Hopper", "grace", "", "private"),
 )
 PASSWORD: Final = "only for the demo"
 _DRAWN_BYTES: Final = 9  # of a password, as urlsafe base64 of 12 characters

@@ -16,7 +16,7 @@ from uuid import UUID
 from attestlab.core.errors import NoInstallation
 from attestlab.demos.fresh_secrets import renew_secrets
 from attestlab.demos.history.year import ReportProgress, ignore_progress
-from attestlab.demos.people import PEOPLE
+from attestlab.demos.people import CONSUMERS, PEOPLE
 from attestlab.demos.world import demo_world
 from attestlab.installation import Installation
 from attestlab.settings import Settings
@@ -39,6 +39,7 @@ def create_world(
     shown: Credentials = {
         **world.made.public(),
         "people": {address: role.value for address, _, role in PEOPLE},
+        "consumers": {each.address: each.username for each in CONSUMERS},
         "people_password": world.password,
         "attestation_id": str(world.minted[0][1].id),
     }

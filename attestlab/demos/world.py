@@ -122,7 +122,8 @@ def demo_world(
 
     Its issuers are older than a year, in which they minted 1,300 attestations. Others verified them, and some failed.
     There are 5,200 policy decisions, 100,000 risk signals with their cases, raw events, challenges, webhook deliveries,
-    and changes that one person requested and another approved. Without `history` everything is new, and there are the
+    changes that one person requested and another approved, receipts, and the usage that is billed. Three consumers have
+    an inbox and protect content. Without `history` everything is new, and there are the
     people and their documents alone; that takes a second.
 
     Args:
@@ -130,7 +131,7 @@ def demo_world(
         clock: whose time is the end of the year; by default the machine's.
         history: whether there is a year.
         seed: of what is drawn; another seed is another world.
-        password: of the three people who can sign in; drawn by default.
+        password: of the people and consumers who can sign in; drawn by default.
         mint_times: multiplies the attestations of the year.
         report_progress: gets the share of the year that has passed, up to 1.
 
@@ -182,7 +183,9 @@ def _live_through_year(
     """Let the registry's year pass, and Ben draft a policy at its end."""
     lab, caller, issuers = world.lab, world.caller, world.issuers
     team = gather_team(lab)
-    registry = RegistryYear(lab, clock, caller=caller, issuers=issuers, team=team, seed=seed, mint_times=mint_times)
+    registry = RegistryYear(
+        lab, clock, caller=caller, issuers=issuers, team=team, password=world.password, seed=seed, mint_times=mint_times
+    )
     work = _list_work(world)
     work = [*work[::2], *work[1::2]]  # so that every issuer mints in the first half of the year
     minted = live_through_year(

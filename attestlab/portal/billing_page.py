@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from attestlab.billing.portal_page.service import PortalVisit
 from attestlab.billing.providers.provider import PortalFlow
 from attestlab.billing.results import InvoiceState, OfferedAddOn, PricedPlan, SubscriptionState
+from attestlab.billing.rules import format_money
 from attestlab.billing.service import Billing
 from attestlab.orgs.plans import public_limits
 from attestlab.orgs.rules import AddOn, Caller, Plan
@@ -22,7 +23,6 @@ _FLOWS: Final = {
 }
 _LIMITS: Final = ("attestations_per_day", "verifications_per_day", "issuers", "agents", "webhook_endpoints")
 _MAX_INVOICES = 50
-_WITHOUT_MINOR_UNIT: Final = frozenset({"CLP", "ISK", "JPY", "KRW", "PYG", "UGX", "VND", "XAF", "XOF"})  # ISO 4217
 
 
 class PortalChange(Protocol):
@@ -122,18 +122,6 @@ def closed_page(root: str = _CHANGE_ROOT) -> Html:
 def refused_page(message: str, *, status: int) -> Html:
     """Render the page of a change that was not made."""
     return _render_problem("This change was not made", message, status=status, root=_CHANGE_ROOT)
-
-
-def format_money(amount_minor: int, currency: str) -> str:
-    """Format an amount in minor units for people.
-
-    >>> format_money(123456, "USD"), format_money(-5, "EUR"), format_money(2900, "JPY")
-    ('1,234.56 USD', '-0.05 EUR', '2,900 JPY')
-    """
-    if currency in _WITHOUT_MINOR_UNIT:
-        return f"{amount_minor:,} {currency}"
-    whole, rest = divmod(abs(amount_minor), 100)
-    return f"{'-' if amount_minor < 0 else ''}{whole:,}.{rest:02} {currency}"
 
 
 def _ask(change: PortalChange, current: Plan, names: Mapping[AddOn, str]) -> str:

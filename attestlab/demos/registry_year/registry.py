@@ -53,6 +53,11 @@ class RegistryDesk:
         """Return what the issuer minted."""
         return self._minted[issuer]
 
+    def get_newest(self, issuer: str) -> UUID:
+        """Return the newest attestation of an issuer that is neither revoked nor replaced."""
+        attestation_id, _ = self._valid[issuer][-1]
+        return attestation_id
+
     def mint(self, batch: Batch, tx: Transaction) -> None:
         """Mint a batch with the issuer's active key."""
         key = self._get_active_key(batch.issuer, tx)

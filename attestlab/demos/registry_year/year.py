@@ -17,11 +17,14 @@ from attestlab.demos.history.rewound_clock import RewoundClock
 from attestlab.demos.registry_year.challenges import PastChallenges
 from attestlab.demos.registry_year.changes import CHANGES, Proceedings
 from attestlab.demos.registry_year.checks import Checks
+from attestlab.demos.registry_year.receipts import PastReceipts
 from attestlab.demos.registry_year.receivers import Receivers
+from attestlab.demos.registry_year.recipients import Recipients
 from attestlab.demos.registry_year.registry import RegistryDesk
 from attestlab.demos.registry_year.rhythms import draw_batches
 from attestlab.demos.registry_year.scheduled_actions import ScheduledAction
 from attestlab.demos.registry_year.team import Team
+from attestlab.demos.registry_year.usage import PastUsage
 from attestlab.installation import Installation
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.orgs.rules import Caller
@@ -39,7 +42,7 @@ _DAYS_BETWEEN_SWEEPS = 30
 class RegistryYear:
     """What the registry and its people did; `live_until` does what is due, each action at its time.
 
-    `mint_times` multiplies the attestations of each batch.
+    `mint_times` multiplies the attestations of each batch; `password` is that of the consumers.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class RegistryYear:
         caller: Caller,
         issuers: Sequence[IssuerWithKeys],
         team: Team,
+        password: str,
         seed: int,
         mint_times: int = 1,
     ) -> None:
@@ -65,8 +69,13 @@ class RegistryYear:
             *Checks(registry, caller, seed=seed).list_actions(),
             *PastChallenges(lab, team["ben"]).list_actions(),
             *list_posts(lab, caller),
+            *Recipients(registry, caller, password=password, seed=seed).list_actions(),
+            *PastReceipts(registry, caller, seed=seed).list_actions(),
         ]
         actions += Receivers(lab, clock, team["ben"], seed=seed).list_actions(actions)
+        university = registry.get_id("Northfield University")
+        usage = PastUsage(lab, caller, payer=team["ann"], issuer_id=university, seed=seed)
+        actions += usage.list_actions(clock.now() + clock.behind)
         self._waiting = deque(sorted(actions, key=attrgetter("days_ago"), reverse=True))
 
     def live_until(self, behind: timedelta) -> None:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from attestlab import Lab
 from attestlab.client.analysis.row_iterator import Row
 from attestlab.client.analysis.rows import Rows
-from attestlab_dashboards.risk.cells import read_text, read_whole
+from attestlab_dashboards.cells import read_text, read_whole
 from attestlab_dashboards.risk.context import SharedLoad, load_context, load_period
 from attestlab_dashboards.risk.density import CELLS, DensityCell, read_density
 from attestlab_dashboards.risk.filters import IN_PERIOD, IN_RANGE, bind, condition_of, conditions_of, write_copy

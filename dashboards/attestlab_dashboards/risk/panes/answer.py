@@ -12,9 +12,9 @@ from markupsafe import Markup
 from attestlab import Lab
 from attestlab.client.analysis.row_iterator import Row
 from attestlab.risk.rules import Entity, EntityType
+from attestlab_dashboards.cells import read_number, read_text, read_whole
 from attestlab_dashboards.formats import count, percent
 from attestlab_dashboards.pages import Pane
-from attestlab_dashboards.risk.cells import read_number, read_text, read_whole
 from attestlab_dashboards.risk.context import SharedLoad, load_period
 from attestlab_dashboards.risk.filters import IN_RANGE, bind, conditions_of, mentions, write_copy
 from attestlab_dashboards.risk.names import load_issuer_names

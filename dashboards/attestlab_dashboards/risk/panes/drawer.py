@@ -10,10 +10,10 @@ from typing import Final
 from markupsafe import Markup
 
 from attestlab.client.handles.risk import CaseHandle
-from attestlab_dashboards import icons
+from attestlab_dashboards import axes, icons
 from attestlab_dashboards.formats import count, short_id, time_tag, utc
 from attestlab_dashboards.pages import Pane
-from attestlab_dashboards.risk import axes, forms
+from attestlab_dashboards.risk import forms
 from attestlab_dashboards.risk.panes.who import FACTOR_HUES, ScoreFactor
 from attestlab_dashboards.risk.profile import EntityEvent, EntityProfile, load_profile
 from attestlab_dashboards.risk.state import RiskState, write_entity_key
@@ -91,7 +91,7 @@ def _draw_line(profile: EntityProfile) -> Markup:
     places = [(_place(point.at, low, high), point.score) for point in profile.points]
     stems = join(
         html(
-            '<g class="rk-stem{css}" data-tip="{tip}"><path d="{line}"/><rect class="rk-hit" x="{x}" y="0" width="16" '
+            '<g class="rk-stem{css}" data-tip="{tip}"><path d="{line}"/><rect class="al-hit" x="{x}" y="0" width="16" '
             'height="100"/></g>',
             css=" rk-high" if score >= profile.threshold else "",
             tip=f"{utc(point.at)}: highest score {score:g}",
@@ -101,7 +101,7 @@ def _draw_line(profile: EntityProfile) -> Markup:
         for (x, score), point in zip(places, profile.points, strict=True)
     )
     plot = html(
-        '<svg class="rk-plot" viewBox="0 0 1000 100" preserveAspectRatio="none" role="img" aria-label="{summary}">'
+        '<svg class="al-plot" viewBox="0 0 1000 100" preserveAspectRatio="none" role="img" aria-label="{summary}">'
         '{grid}{stems}<path class="rk-threshold" d="M0 {y}H1000"/></svg>',
         summary=f"Highest scores over time, up to {max(score for _, score in places):g}; the threshold is "
         f"{profile.threshold:g}",

@@ -13,10 +13,10 @@ from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.client.handles.risk import RiskSimulationHandle
 from attestlab.simulation.risk.shapes import CurvePointOut
+from attestlab_dashboards import axes
+from attestlab_dashboards.cells import read_text
 from attestlab_dashboards.formats import count, percent
 from attestlab_dashboards.pages import Pane
-from attestlab_dashboards.risk import axes
-from attestlab_dashboards.risk.cells import read_text
 from attestlab_dashboards.risk.context import load_context
 from attestlab_dashboards.risk.state import RiskState
 from attestlab_dashboards.risk.words import name_of
@@ -198,7 +198,7 @@ def _draw_curve(found: WhatIf) -> Markup:
         for css, value in (("rk-live", found.threshold), ("rk-now", found.score))
     )
     plot = html(
-        '<svg class="rk-plot" viewBox="0 0 1000 100" preserveAspectRatio="none" role="img" aria-label="{summary}">'
+        '<svg class="al-plot" viewBox="0 0 1000 100" preserveAspectRatio="none" role="img" aria-label="{summary}">'
         "{grid}{lines}{marks}</svg>",
         summary=f"False alarms and missed fraud by threshold; the rule is at {found.score:g}, the live rule at "
         f"{found.threshold:g}",
@@ -208,9 +208,9 @@ def _draw_curve(found: WhatIf) -> Markup:
     )
     words = join(html('<span style="left:{at}%">{at}</span>', at=at) for at in (0, 20, 40, 60, 80, 100))
     return html(
-        '<h3 class="rk-lane-title">Signals by the threshold of this rule<span class="rk-keys"><span class="rk-key">'
+        '<h3 class="al-lane-title">Signals by the threshold of this rule<span class="rk-keys"><span class="rk-key">'
         '<i class="rk-dot f-amber"></i>false alarms</span><span class="rk-key"><i class="rk-dot f-red"></i>missed fraud'
-        '</span></span></h3>{lane}<div class="rk-x" aria-hidden="true">{words}</div>'
+        '</span></span></h3>{lane}<div class="al-x" aria-hidden="true">{words}</div>'
         '<p class="small muted">Solid line: this rule. Dashed: the live threshold.</p>',
         lane=axes.draw_lane(axes.draw_scale(ticks), plot, "s"),
         words=words,

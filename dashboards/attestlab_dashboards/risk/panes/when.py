@@ -10,13 +10,13 @@ from typing import Final
 from markupsafe import Markup
 
 from attestlab import Lab
-from attestlab_dashboards import formats
+from attestlab_dashboards import axes, formats
 from attestlab_dashboards.pages import Pane
-from attestlab_dashboards.risk import axes
 from attestlab_dashboards.risk.density import encode_density
 from attestlab_dashboards.risk.overview import READS, RiskOverview, copy_overview_sql, export_signals, load_overview
 from attestlab_dashboards.risk.panes.answer import RiskAnswer, load_answer
 from attestlab_dashboards.risk.state import RiskState
+from attestlab_dashboards.risk.time_axis import draw_time_axis
 from attestlab_dashboards.risk.windows import Period, to_us, write_bounds
 from attestlab_dashboards.risk.words import name_of, write_span, write_step
 from attestlab_dashboards.safe import NOTHING, html, join
@@ -54,7 +54,7 @@ def draw_when(timeline: RiskTimeline, state: RiskState) -> Markup:
         "and Shift+Enter all up to it.</p>{selected}",
         legend=_draw_legend(overview, state),
         lanes=join(lanes),
-        axis=axes.draw_time_axis(overview.period),
+        axis=draw_time_axis(overview.period),
         selected=_draw_selection(overview, state),
     )
 
@@ -177,7 +177,7 @@ def _draw_escalated(timeline: RiskTimeline, state: RiskState) -> Markup:
         axes.draw_scale(ticks), html("<div>{plot}{note}</div>", plot=plot, note=_draw_note(timeline)), "s"
     )
     return html(
-        '<h3 class="rk-lane-title">Escalated {words}</h3>{lane}', words=state.shown_window.step_words, lane=lane
+        '<h3 class="al-lane-title">Escalated {words}</h3>{lane}', words=state.shown_window.step_words, lane=lane
     )
 
 
@@ -211,7 +211,7 @@ def _draw_density(timeline: RiskTimeline, state: RiskState) -> Markup:
     drawn = join([image, _draw_selected_box(overview.period, state)])
     plot = _draw_plot(overview.period, drawn, summary, brush="brush")
     return html(
-        '<h3 class="rk-lane-title">Score of each signal<span>red: {threshold} and above, the score that escalates'
+        '<h3 class="al-lane-title">Score of each signal<span>red: {threshold} and above, the score that escalates'
         "</span></h3>{lane}",
         threshold=f"{threshold:g}",
         lane=axes.draw_lane(axes.draw_scale([0, 25, 50, 75, 100]), plot, "m"),
@@ -231,9 +231,9 @@ def _draw_selected_box(period: Period, state: RiskState) -> Markup:
 
 def _draw_plot(period: Period, drawn: Markup, summary: str, *, brush: str, role: str = "img") -> Markup:
     return html(
-        '<svg class="rk-plot" viewBox="0 0 1000 100" preserveAspectRatio="none" role="{role}" aria-label="{summary}" '
+        '<svg class="al-plot" viewBox="0 0 1000 100" preserveAspectRatio="none" role="{role}" aria-label="{summary}" '
         'data-brush="{brush}" data-x0="{first}" data-x1="{last}" data-y0="0" data-y1="100">'
-        '<rect data-plot class="rk-hit" x="0" y="0" width="1000" height="100"/>{drawn}</svg>',
+        '<rect data-plot class="al-hit" x="0" y="0" width="1000" height="100"/>{drawn}</svg>',
         role=role,
         summary=summary,
         brush=brush,
@@ -268,7 +268,7 @@ def _place_bar(place: int, steps: int) -> tuple[float, float]:
 
 def _draw_hit(place: int, steps: int) -> Markup:
     """Draw the invisible area of a column, which the pointer finds."""
-    return axes.draw_rect(axes.WIDTH * place / steps, 0, axes.WIDTH / steps, axes.HEIGHT, "rk-hit")
+    return axes.draw_rect(axes.WIDTH * place / steps, 0, axes.WIDTH / steps, axes.HEIGHT, "al-hit")
 
 
 def _bar_box(place: int, steps: int, height: float) -> tuple[float, float, float, float]:

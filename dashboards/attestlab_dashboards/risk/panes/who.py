@@ -14,9 +14,9 @@ from attestlab import Lab
 from attestlab.client.analysis.row_iterator import Row
 from attestlab.client.analysis.rows import Rows
 from attestlab.risk.rules import Entity, EntityType
+from attestlab_dashboards.cells import read_number, read_text, read_time, read_whole
 from attestlab_dashboards.formats import count, time_tag
 from attestlab_dashboards.pages import Pane
-from attestlab_dashboards.risk.cells import read_number, read_text, read_time, read_whole
 from attestlab_dashboards.risk.context import load_context, load_period
 from attestlab_dashboards.risk.filters import IN_PERIOD, bind, conditions_of, write_copy
 from attestlab_dashboards.risk.names import load_issuer_names

@@ -1,4 +1,4 @@
-"""Scales and axes of the page's charts.
+"""Scales and axes of charts.
 
 A plot is an SVG that is stretched to its box; the words of its axes are HTML next to it, so they keep their size on a
 phone. Positions are percentages or the units of the plot, 1,000 wide and 100 high.
@@ -7,19 +7,16 @@ phone. Positions are percentages or the units of the plot, 1,000 wide and 100 hi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 from math import floor, log10
 from typing import Final
 
 from markupsafe import Markup
 
-from attestlab_dashboards.formats import compact, day
-from attestlab_dashboards.risk.windows import Period
+from attestlab_dashboards.formats import compact
 from attestlab_dashboards.safe import html, join
 
 WIDTH: Final = 1_000
 HEIGHT: Final = 100
-_TIME_TICKS: Final = 5
 
 
 def choose_ticks(top: float, wanted: int = 4) -> Sequence[int]:
@@ -43,36 +40,25 @@ def draw_scale(ticks: Sequence[float]) -> Markup:
         html('<span style="bottom:{at}%">{text}</span>', at=f"{100 * (tick - ticks[0]) / span:.2f}", text=compact(tick))
         for tick in ticks
     )
-    return html('<div class="rk-y" aria-hidden="true">{marks}</div>', marks=join(marks))
+    return html('<div class="al-y" aria-hidden="true">{marks}</div>', marks=join(marks))
 
 
 def draw_grid(ticks: Sequence[float]) -> Markup:
     """Draw a line of the plot for each tick."""
     span = ticks[-1] - ticks[0]
     heights = (f"{HEIGHT - HEIGHT * (tick - ticks[0]) / span:.2f}" for tick in ticks)
-    return join(html('<path class="rk-grid" d="M0 {y}H1000"/>', y=y) for y in heights)
+    return join(html('<path class="al-gridline" d="M0 {y}H1000"/>', y=y) for y in heights)
 
 
-def draw_time_axis(period: Period) -> Markup:
-    """Draw the words of the window's time axis."""
-    steps = period.steps
-    each = max(1, round(len(steps) / _TIME_TICKS))
-    places = range(each // 2, len(steps), each)
-    is_short = period.step < timedelta(hours=6)
-    marks = (
-        html(
-            '<span style="left:{at}%">{text}</span>',
-            at=f"{100 * (place + 0.5) / len(steps):.2f}",
-            text=f"{start:%H:%M}" if is_short else day(start, period.window_end),
-        )
-        for place, start in ((place, period.time_of(steps[place])) for place in places)
-    )
-    return html('<div class="rk-x" aria-hidden="true">{marks}</div>', marks=join(marks))
+def draw_marks(marks: Iterable[tuple[float, str]]) -> Markup:
+    """Draw the words of a horizontal axis, each at its place from 0 to 1."""
+    drawn = (html('<span style="left:{at}%">{text}</span>', at=f"{100 * at:.2f}", text=text) for at, text in marks)
+    return html('<div class="al-x" aria-hidden="true">{marks}</div>', marks=join(drawn))
 
 
 def draw_lane(scale: Markup, plot: Markup, height: str) -> Markup:
     """Draw a plot with its scale on the left; `height` is one of the lane's sizes: s, m, l."""
-    return html('<div class="rk-lane {height}">{scale}{plot}</div>', height=height, scale=scale, plot=plot)
+    return html('<div class="al-lane {height}">{scale}{plot}</div>', height=height, scale=scale, plot=plot)
 
 
 def draw_rect(x: float, y: float, width: float, height: float, css: str) -> Markup:
