@@ -18,6 +18,8 @@ _FORMATS = ("csv", "parquet", "json")
 
 def draw(page: AnyPage, state: Any, facts: Facts) -> Markup:
     """Draw the page with empty panes: the question, the filters, and a skeleton for each card."""
+    if not page.is_open_to(facts):
+        return _draw_forbidden_page(page, facts)
     first = {pane.key: pane for pane in page.panes if not pane.question}
     cards = join(_draw_place(pane) for pane in page.panes if pane.question)
     drawers = join(
@@ -50,13 +52,7 @@ def draw_pane(path: str, pane: AnyPane, data: Any, state: Any) -> Markup:
 
 def draw_forbidden(pane: AnyPane, facts: Facts) -> Markup:
     """Draw a pane that the person may not see: which scope it needs, and who can grant it."""
-    why = html(
-        "This needs the scope <code>{scope}</code>. You have the role {roles}. Ask an owner of {tenant}.",
-        scope=pane.scope,
-        roles=", ".join(sorted(facts.roles)) or "of no one",
-        tenant=facts.tenant,
-    )
-    return _in_card(pane, widgets.state("lock", "", "You may not see this", why))
+    return _in_card(pane, _draw_refusal(pane.scope, facts))
 
 
 def draw_error(pane: AnyPane, error: AttestLabError) -> Markup:
@@ -121,6 +117,26 @@ def describe_left_out(names: Sequence[str]) -> Markup:
         exist="exists" if len(names) == 1 else "exist",
         names=", ".join(names)[:200],
     )
+
+
+def _draw_forbidden_page(page: AnyPage, facts: Facts) -> Markup:
+    """Draw the page for a person who may not see it: its question, and who can grant the scope."""
+    return html(
+        '<div class="al-w"><header class="head"><h1 class="q">{question}</h1></header>'
+        '<section class="al-card al-alone">{refusal}</section></div>',
+        question=page.question,
+        refusal=_draw_refusal(page.scope, facts),
+    )
+
+
+def _draw_refusal(scope: str, facts: Facts) -> Markup:
+    why = html(
+        "This needs the scope <code>{scope}</code>. You have the role {roles}. Ask an owner of {tenant}.",
+        scope=scope,
+        roles=", ".join(sorted(facts.roles)) or "of no one",
+        tenant=facts.tenant,
+    )
+    return widgets.state("lock", "", "You may not see this", why)
 
 
 def _draw_place(pane: AnyPane) -> Markup:

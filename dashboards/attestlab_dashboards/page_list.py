@@ -9,5 +9,6 @@ from attestlab_dashboards.log.page import PAGE as LOG
 from attestlab_dashboards.pages import AnyPage
 from attestlab_dashboards.policy.page import PAGE as POLICY
 from attestlab_dashboards.risk.page import PAGE as RISK
+from attestlab_dashboards.usage.page import PAGE as USAGE
 
-PAGES: Final[tuple[AnyPage, ...]] = (RISK, POLICY, LOG, ISSUERS)
+PAGES: Final[tuple[AnyPage, ...]] = (RISK, POLICY, LOG, ISSUERS, USAGE)

@@ -99,6 +99,8 @@ def _no_chips(_state: Any, _facts: Facts) -> Markup:
 class DashboardPage(Generic[S]):
     """A page of the dashboards. The panes `answer` and `kpis` come first, the cards after them.
 
+    Without the `scope` of the page, a person sees one card that names it, and nothing is loaded.
+
     `chips` draws the filters at once; a pane of this key draws them again with what it has loaded.
 
     `recall` takes what the browser remembers of the last visit, which may be any text, into the state.
@@ -109,10 +111,15 @@ class DashboardPage(Generic[S]):
     question: str
     state: type[S]
     panes: tuple[Pane[S, Any], ...]
+    scope: str = ""
     chips: Callable[[S, Facts], Markup] = _no_chips
     events: Mapping[str, Callable[[S, str], S]] = field(default_factory=dict)
     actions: Mapping[str, Action[S]] = field(default_factory=dict)
     recall: Callable[[S, str], S] | None = None
+
+    def is_open_to(self, facts: Facts) -> bool:
+        """Whether a person may see the page."""
+        return not self.scope or self.scope in facts.scopes
 
     @property
     def has_long_loads(self) -> bool:

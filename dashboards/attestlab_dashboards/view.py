@@ -157,7 +157,8 @@ class DashboardView(pn.viewable.Viewer):
         self._start(self._draw(state, self.number))
 
     async def _draw(self, state: Any, number: int) -> None:
-        await asyncio.gather(*(self._draw_pane(pane, state, number) for pane in self._page.panes))
+        panes = self._page.panes if self._page.is_open_to(self._session.facts) else ()
+        await asyncio.gather(*(self._draw_pane(pane, state, number) for pane in panes))
         if number == self.number:
             self._send({"do": "ready", "number": number})
 

@@ -1,7 +1,8 @@
 """The usage of the demo's year: what the public verifies, the agreed limit that it nears, and what billing does.
 
 Most verifications come from strangers on the public page. The meter counts those of an issuer and a minute as one
-event, so each day is one group. They grow with the autumn term; in June, after a graduation, one day reached 80 %.
+event, so each day is one group. They grow with the autumn term. When a key was reported as stolen, the holders of its
+attestations verified them, which reached 80 % of the limit.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from attestlab.orgs.rules import AddOn, Caller, Plan
 AGREED_VERIFICATIONS: Final = 5_000  # a day
 _FIRST_DAYS_AGO: Final = 363
 _AGREED_DAYS_AGO, _ATTACHED_DAYS_AGO = 363.5, 247.4
-_PEAK_DAYS_AGO: Final = 143  # when the graduates of June applied for work
+_PEAK_DAYS_AGO: Final = 57  # the day after the report of the stolen key
 _PEAK: Final = 4_120
 _START, _END, _AUTUMN_GAIN, _AUTUMN_DAYS = 420, 1_500, 2_150, 45
 _WEEKEND_SHARE: Final = 0.45
@@ -35,13 +36,19 @@ _DAY: Final = timedelta(days=1)
 
 
 class PastUsage:
-    """The usage of the tenant of `caller`, which changes nothing but its billing."""
+    """The usage of the tenant of `caller`; `payer` is the person who changes its add-ons.
 
-    def __init__(self, lab: Installation, caller: Caller, *, payer: Caller, issuer_id: UUID, seed: int) -> None:
+    Most verifications are of attestations of `usual_issuer`; those of the peak are of the one whose key was lost.
+    """
+
+    def __init__(
+        self, lab: Installation, caller: Caller, *, payer: Caller, usual_issuer: UUID, lost_issuer: UUID, seed: int
+    ) -> None:
         self._lab = lab
         self._caller = caller
         self._payer = payer
-        self._issuer_id = issuer_id
+        self._usual_issuer = usual_issuer
+        self._lost_issuer = lost_issuer
         self._random = Random(f"{seed}:usage")
         self._found: Sequence[ReachedThreshold] = ()
 
@@ -64,15 +71,16 @@ class PastUsage:
         return round(usual * self._random.uniform(1 - _NOISE, 1 + _NOISE))
 
     def _use(self, days_ago: float, times: int) -> Iterator[ScheduledAction]:
-        yield ScheduledAction(days_ago, partial(self._meter, times))
+        issuer_id = self._lost_issuer if days_ago == _PEAK_DAYS_AGO else self._usual_issuer
+        yield ScheduledAction(days_ago, partial(self._meter, issuer_id, times))
         yield ScheduledAction(days_ago - _UNTIL_SWEPT, self._publish, look=self._look)
 
-    def _meter(self, times: int, tx: Transaction) -> None:
+    def _meter(self, issuer_id: UUID, times: int, tx: Transaction) -> None:
         """Count the verifications of a minute that is over, as the meter does after a pause of its writer."""
         minute = self._lab.clock.now().replace(second=0, microsecond=0) - 2 * metering.TALLY_INTERVAL
         group = VerificationGroup(self._caller.tenant_id, more=times)
         pending = UnwrittenVerifications()
-        pending.groups[self._issuer_id, minute, VerificationCompleted.type] = group
+        pending.groups[issuer_id, minute, VerificationCompleted.type] = group
         metering.record(tx, pending)
 
     def _agree(self, tx: Transaction) -> None:

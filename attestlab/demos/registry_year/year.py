@@ -73,8 +73,14 @@ class RegistryYear:
             *PastReceipts(registry, caller, seed=seed).list_actions(),
         ]
         actions += Receivers(lab, clock, team["ben"], seed=seed).list_actions(actions)
-        university = registry.get_id("Northfield University")
-        usage = PastUsage(lab, caller, payer=team["ann"], issuer_id=university, seed=seed)
+        usage = PastUsage(
+            lab,
+            caller,
+            payer=team["ann"],
+            usual_issuer=registry.get_id("Northfield University"),
+            lost_issuer=registry.get_id("Delta Clinics"),
+            seed=seed,
+        )
         actions += usage.list_actions(clock.now() + clock.behind)
         self._waiting = deque(sorted(actions, key=attrgetter("days_ago"), reverse=True))
 

@@ -111,7 +111,7 @@ def _draw_line(profile: EntityProfile) -> Markup:
     )
     return html(
         '<h3>Score over time</h3>{lane}<div class="rk-ends"><span>{first}</span><span>{last}</span></div>'
-        '<p class="rk-tip small muted" data-tip-line>Dashed: {threshold}, the score that escalates.</p>',
+        '<p class="al-tip small muted" data-tip-line>Dashed: {threshold}, the score that escalates.</p>',
         lane=axes.draw_lane(axes.draw_scale(_TICKS), plot, "s"),
         first=utc(profile.points[0].at),
         last=utc(profile.points[-1].at),

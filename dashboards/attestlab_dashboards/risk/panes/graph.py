@@ -114,7 +114,7 @@ def draw_graph(view: EntityGraphView | None, state: RiskState) -> Markup:
             button("Follow what stands out", ev="graph") if state.graph else NOTHING,
         )
     return html(
-        '{choices}<div class="rk-graph">{picture}</div><p class="rk-tip small muted" data-tip-line>Hover or Tab to an '
+        '{choices}<div class="rk-graph">{picture}</div><p class="al-tip small muted" data-tip-line>Hover or Tab to an '
         "entity for its numbers; a click opens it.</p>{rings}",
         choices=_draw_choices(view, state),
         picture=_draw_picture(view),

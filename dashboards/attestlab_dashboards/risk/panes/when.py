@@ -49,7 +49,7 @@ def draw_when(timeline: RiskTimeline, state: RiskState) -> Markup:
     lanes = [_draw_volume(overview, state), _draw_escalated(timeline, state), _draw_density(timeline, state)]
     return html(
         '<div class="rk-when">{legend}{lanes}{axis}</div>'
-        '<p class="rk-tip small muted" data-tip-line>Hover or Tab to a column for its numbers. Drag over the columns '
+        '<p class="al-tip small muted" data-tip-line>Hover or Tab to a column for its numbers. Drag over the columns '
         "to select a time, over the scores to select both; a double click selects all. On a column, Enter selects it, "
         "and Shift+Enter all up to it.</p>{selected}",
         legend=_draw_legend(overview, state),
