@@ -1,4 +1,4 @@
-"""Recipients: whose account has an address or a username, read once for all mints of a group.
+"""Recipients: to whom an address or a username belongs, read once for all mints of a group.
 
 An account that a group opens, or that gets or loses an address in it, marks the transaction, and later reads see it.
 """
@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ARRAY, CompoundSelect, String, any_, bindparam, or_, select, union_all
+from sqlalchemy import ARRAY, CompoundSelect, String, any_, bindparam, or_, select, true, union_all
 
 from attestlab.consumer.accounts import store as account_store
 from attestlab.consumer.accounts.store import ACCOUNTS_CHANGED
@@ -22,21 +22,33 @@ from attestlab.orgs.store import users
 
 
 class Recipient(NamedTuple):
-    """Who gets an attestation: the address for the mail, the account if there is one, and the username if named so."""
+    """Who gets an attestation: the address for the mail, the account if there is one, and the username if named so.
+
+    Someone who is invited to a team has no account yet, and can open no other one.
+    """
 
     address: str
     account_id: UUID | None
     username: str | None = None
+    is_invited: bool = False
+
+
+class KnownPerson(NamedTuple):
+    """The person to whom an address belongs: with an account, or only invited to a team."""
+
+    id: UUID
+    has_account: bool
 
 
 _further = account_store.addresses
 _is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
+_is_there = or_(users.c.status.is_(None), users.c.status != UserStatus.REMOVED.value)
 
 
-def _build_query(wanted: object) -> CompoundSelect[str, UUID]:
-    """Build the query of the active accounts with a primary or a verified further address."""
-    primary = select(users.c.email, users.c.id).where(users.c.email == wanted, _is_active)
-    further = select(_further.c.email, _further.c.user_id).join(users, users.c.id == _further.c.user_id)
+def _build_query(wanted: object) -> CompoundSelect[str, UUID, bool]:
+    """Build the query of the people with a primary or a verified further address."""
+    primary = select(users.c.email, users.c.id, _is_active).where(users.c.email == wanted, _is_there)
+    further = select(_further.c.email, _further.c.user_id, true()).join(users, users.c.id == _further.c.user_id)
     return union_all(
         primary,
         further.where(
@@ -52,22 +64,24 @@ _BY_ADDRESS = _build_query(bindparam("address"))
 _BY_ADDRESSES = _build_query(any_(bindparam("addresses", type_=ARRAY(String()))))
 
 
-def _find_account(execute: Execute, address: str) -> UUID | None:
+def _find_person(execute: Execute, address: str) -> KnownPerson | None:
     row = execute(_BY_ADDRESS, {"address": address}).first()
-    return None if row is None else row[1]
+    return None if row is None else KnownPerson(row[1], row[2])
 
 
-def _find_accounts(execute: Execute, addresses: Collection[str]) -> dict[str, UUID]:
-    return {row[0]: row[1] for row in execute(_BY_ADDRESSES, {"addresses": list(addresses)})}
+def _find_people(execute: Execute, addresses: Collection[str]) -> dict[str, KnownPerson]:
+    return {row[0]: KnownPerson(row[1], row[2]) for row in execute(_BY_ADDRESSES, {"addresses": list(addresses)})}
 
 
-ACCOUNTS = ForeseenRead("accounts by address", find=_find_account, find_all=_find_accounts)
+PEOPLE = ForeseenRead("people by address", find=_find_person, find_all=_find_people)
 
 
 def find_by_address(tx: Transaction, address: str) -> Recipient:
     """Find the recipient with an address, which is in lower case."""
-    find = _find_account(tx.exec, address) if ACCOUNTS_CHANGED in tx.cache else ACCOUNTS.get(tx, address)
-    return Recipient(address, find)
+    person = _find_person(tx.exec, address) if ACCOUNTS_CHANGED in tx.cache else PEOPLE.get(tx, address)
+    if person is None:
+        return Recipient(address, None)
+    return Recipient(address, person.id if person.has_account else None, is_invited=not person.has_account)
 
 
 def find_by_username(tx: Transaction, username: str) -> Recipient:

@@ -27,7 +27,7 @@ from attestlab.core.records import audited_write
 from attestlab.core.records.actors import Actor, SystemActor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.delivery import recipients
-from attestlab.delivery.recipients import ACCOUNTS, Recipient
+from attestlab.delivery.recipients import PEOPLE, Recipient
 from attestlab.delivery.share_links import Links
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.keys import KEYS_CHANGED
@@ -62,8 +62,8 @@ class Delivered(NamedTuple):
 
 
 def foresee_delivery(foreseen: Foreseen, recipient_email: str, *, issuer_id: UUID) -> None:
-    """Name the account and the issuer that the delivery of a mint will read."""
-    ACCOUNTS.foresee(foreseen, role_rules.normalize_address(recipient_email))
+    """Name the person and the issuer that the delivery of a mint will read."""
+    PEOPLE.foresee(foreseen, role_rules.normalize_address(recipient_email))
     ISSUER_NAMES.foresee(foreseen, issuer_id)
 
 
@@ -130,12 +130,13 @@ class Deliveries:
         audited_write.insert(tx, inbox_store.items, item, context)
         if recipient.account_id is not None:
             count_item(tx, recipient.account_id, ReadState.UNREAD)
-        self._enqueue_mail(tx, item, recipient.address)
+        self._enqueue_mail(tx, item, recipient)
         return item
 
-    def _enqueue_mail(self, tx: Transaction, item: InboxItemRecord, address: str) -> None:
+    def _enqueue_mail(self, tx: Transaction, item: InboxItemRecord, recipient: Recipient) -> None:
         issuer_name, link = _get_issuer_name(tx, item), self.links.share_url(item.attestation_id)
-        if item.user_id is not None:
+        address = recipient.address
+        if item.user_id is not None or recipient.is_invited:  # who joins a team by its mail needs no second account
             message = notification_mail(link, issuer_name=issuer_name)
         else:
             invitation = invite(
@@ -223,7 +224,7 @@ def _get_issuer_name(tx: Transaction, item: InboxItemRecord) -> str:
 
 
 def notification_mail(link: str, *, issuer_name: str) -> MailText:
-    """Return the mail for a recipient who has an account."""
+    """Return the mail for a recipient who has an account, or gets one by the invitation to a team."""
     return MailText(
         f"{issuer_name} has issued an attestation to you",
         f"{issuer_name} has issued an attestation to you. See it, and check it, here:\n\n"

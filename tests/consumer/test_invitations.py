@@ -13,6 +13,7 @@ from support.attestations import make_mint_body, mint
 from support.consumers import ADA, GRACE, ConsumerPortal, read_reason
 from support.in_process_server import make_client
 from support.issuers import register_issuer
+from support.orgs import accept_invitation, read_mailed_token
 
 
 def mint_for(portal: ConsumerPortal, *addresses: str) -> list[str]:
@@ -42,6 +43,21 @@ def test_the_mail_of_a_mint_opens_an_account_that_has_what_waited(portal: Consum
     assert (opened.status_code, opened.json()["status"]) == (201, "ACTIVE")
     assert mint_for(portal, ADA) == ["DELIVERED"]
     assert "/signup?token=" not in portal.letters()[-1]
+
+
+@pytest.mark.both_engines
+def test_someone_invited_to_a_team_gets_no_link_that_cannot_work(portal: ConsumerPortal) -> None:
+    """Only the invitation to the team opens an account for this address, and what waited is delivered with it."""
+    team = portal.lab.orgs.create_tenant("Team", plan=Plan.ENTERPRISE)
+    with make_client(portal.url, key=team.api_key) as admin:
+        assert admin.post("/v1/users", json={"email": ADA, "role": "member"}).status_code == 201
+    token = read_mailed_token(portal.lab, ADA)
+
+    assert mint_for(portal, ADA) == ["PENDING"]
+    assert [text.count("/signup?token=") for text in portal.letters()] == [0, 0]
+    assert sum(text.count(f"{portal.lab.portal_url}/a/") for text in portal.letters()) == 1
+    assert accept_invitation(portal.anyone, token).status_code == 200
+    assert mint_for(portal, ADA) == ["DELIVERED"]
 
 
 def test_a_verified_address_claims_what_waited_for_it(portal: ConsumerPortal) -> None:
