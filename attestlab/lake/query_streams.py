@@ -19,9 +19,9 @@ from attestlab.core.json_types import SqlParameters
 from attestlab.lake import named_views, queries, views
 from attestlab.lake.json_rows import describe_columns, render_rows
 from attestlab.lake.query_errors import CONVERSION_ERRORS, explain_conversion, explain_error
+from attestlab.lake.query_trees import refuse_sleeping_functions
 from attestlab.lake.rules import MAX_JSON_ROWS, ClientQuery, DatasetRequest, LakeConnectionInfo, RowFormat
 from attestlab.lake.sealed_connections import restore_duckdb_errors, translate_read_errors
-from attestlab.lake.sleeping_functions import refuse_sleeping_functions
 from attestlab.lake.views import LakeView
 
 ROWS_A_BATCH = 20_480

@@ -6,7 +6,7 @@ import duckdb
 import httpx
 import pytest
 
-from attestlab.lake.sleeping_functions import SLEEPING
+from attestlab.lake.query_trees import SLEEPING
 
 pytestmark = pytest.mark.one_world
 
