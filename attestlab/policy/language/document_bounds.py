@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping
 from attestlab.core.errors import ValidationFailed
 
 MAX_JSON_VALUES = 50_000  # JSON values of a whole document
-# JSON values of a whole document
 MAX_JSON_DEPTH = 32  # JSON levels of a whole document; each level of a condition takes two
-# JSON levels of a whole document; each level of a condition takes two
 
 
 def require_bounded(raw: object) -> None:

@@ -63,7 +63,7 @@ class MediaScanner:
         """Scan media; called on an event loop. The child process reads a file itself.
 
         Raises:
-            ValidationFailed: see `scan`, or the scan exceeded its limits or crashed on these bytes.
+            ValidationFailed: see the function `scan`, or the scan exceeded its limits or crashed on these bytes.
             Unavailable: too many scans of the tenant are queued.
         """
         arguments = (_require_bounded(content), content_type, indicators, claimed_at)
@@ -99,9 +99,8 @@ def scan_in_child(
     """Scan media in the child process, within the limit of memory.
 
     Raises:
-        ValidationFailed: see `scan`, or the scan needs too much memory.
+        ValidationFailed: see the function `scan`, or the scan needs too much memory.
     """
-
     _load_libraries()
     _limit_memory(content if isinstance(content, bytes) else b"")
     try:
