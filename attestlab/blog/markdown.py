@@ -16,7 +16,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from attestlab.blog.rules import MEDIA_PATH, find_medium
 
@@ -90,8 +90,3 @@ def _render_heading(_: RendererHTML, tokens: Sequence[Token], index: int, _optio
     token = tokens[index]
     level = min(6, int(token.tag[1]) + _FIRST_HEADING - 1)
     return f"<{'/' if token.nesting < 0 else ''}h{level}>"
-
-
-def to_feed_text(html: Markup) -> Markup:
-    """Escape HTML for an element of a feed, without the control characters that XML 1.0 does not admit."""
-    return escape("".join(one for one in html if one in "\t\n\r" or one >= " "))

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from attestlab.blog.markdown import render_markdown, to_feed_text
+from attestlab.blog.markdown import render_markdown
 from attestlab.blog.rules import MAX_CONTENT_BYTES, MEDIA_PATH, PostCategory, find_medium
 from attestlab.blog.tables import BlogPostRecord
 from attestlab.core.execution.long_work import require_long_work_allowed
 from attestlab.portal.layout import Html, render_page, render_text
+from attestlab.portal.rules import drop_non_xml
 
 MAX_FEED_CHARS: Final = MAX_CONTENT_BYTES
 """How much Markdown of its posts a feed shows: as much as the longest text alone has."""
@@ -53,10 +54,15 @@ def feed(posts: Sequence[BlogPostRecord], *, portal_url: str) -> bytes:
     entries, left = [], MAX_FEED_CHARS
     for row in posts:
         left -= len(row.content)
-        html = None if left < 0 else to_feed_text(_render_content(row.content, media=f"{portal_url}{MEDIA_PATH}"))
+        html = (
+            None
+            if left < 0
+            else escape(drop_non_xml(str(_render_content(row.content, media=f"{portal_url}{MEDIA_PATH}"))))
+        )
         entries.append({**_view(row, media=MEDIA_PATH), "html": html})
     updated = max((row.updated_at for row in posts), default=None)
-    return render_text("blog_feed.xml", entries=entries, updated=updated, portal_url=portal_url).encode("utf-8")
+    text = render_text("blog_feed.xml", entries=entries, updated=updated, portal_url=portal_url)
+    return drop_non_xml(text).encode("utf-8")
 
 
 @lru_cache(_CACHE_SIZE)

@@ -25,6 +25,7 @@ _COLOR = re.compile(r"#[0-9a-f]{6}")
 _JOINERS = "\u200c\u200d"  # many scripts and emoji need them, and they do not reorder text
 _BREAKS = "\n\t"
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+_NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 _INVISIBLE_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
@@ -37,6 +38,15 @@ def escape_invisible(text: str) -> str:
     if text.isprintable():  # true for nearly all texts, and a much faster check
         return text
     return "".join(f"[U+{ord(sign):04X}]" if _is_invisible(sign) else sign for sign in text)
+
+
+def drop_non_xml(text: str) -> str:
+    """Drop the characters that XML 1.0 does not admit, with which no reader parses a document.
+
+    >>> drop_non_xml("a" + chr(1) + "b" + chr(0xFFFE) + "c")
+    'abc'
+    """
+    return _NOT_XML.sub("", text)
 
 
 def _is_invisible(sign: str) -> bool:
