@@ -50,7 +50,7 @@ def figures(folder: Path) -> Iterator[Figure]:
         yield from _measure_signals(ours, floor)
         yield from _measure_velocity(ours)
         yield from _measure_bulk(ours)
-        yield from _measure_backfill(ours)
+        yield from measure_backfill("risk", ours)
         yield Figure("risk.server_memory", _read_memory_mib(ours.server), "MiB")
 
 
@@ -126,8 +126,8 @@ class _Backfill:
         self.signals_per_s = BACKFILL / (perf_counter() - begin)
 
 
-def _measure_backfill(ours: ServedInstallation) -> Iterator[Figure]:
-    """Measure mints with eight connections, alone and next to a backfill."""
+def measure_backfill(group: str, ours: ServedInstallation) -> Iterator[Figure]:
+    """Yield the figures of mints with eight connections, alone and next to a backfill."""
     requests = [ours.build_mint_request()]
     alone = [_load(ours.server, requests, 8) for _ in range(ROUNDS)]
     backfill = _Backfill(ours)
@@ -139,10 +139,12 @@ def _measure_backfill(ours: ServedInstallation) -> Iterator[Figure]:
     thread.join()
     middle = sorted(each.per_second for each in alone)[ROUNDS // 2]
     shares = [each.per_second / middle for each in at_the_same_time[: max(1, len(at_the_same_time) - 1)]]
-    yield Figure.of_rounds("risk.mint_next_to_backfill_ratio", shares, "ratio", against="the same without a backfill")
-    yield Figure.of_rounds("risk.mint_p99_ms_next_to_backfill", [each.p99_ms for each in at_the_same_time], "ms")
-    yield Figure.of_rounds("risk.mint_p99_ms_alone", [each.p99_ms for each in alone], "ms")
-    yield Figure("risk.backfill_per_s", round(backfill.signals_per_s), "1/s")
+    yield Figure.of_rounds(
+        f"{group}.mint_next_to_backfill_ratio", shares, "ratio", against="the same without a backfill"
+    )
+    yield Figure.of_rounds(f"{group}.mint_p99_ms_next_to_backfill", [each.p99_ms for each in at_the_same_time], "ms")
+    yield Figure.of_rounds(f"{group}.mint_p99_ms_alone", [each.p99_ms for each in alone], "ms")
+    yield Figure(f"{group}.backfill_per_s", round(backfill.signals_per_s), "1/s")
 
 
 def build_signal(entity_type: str, entity_id: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from benchmarks.load import FRESH, format_request
 from benchmarks.policy_enforcement import activate_policy
 from benchmarks.risk_lake import SIGNALS_VARIABLE, load_signals
 from benchmarks.servers import Server
-from benchmarks.world import CLAIMS, DOCUMENT_HASH
+from benchmarks.world import CLAIMS, DOCUMENT_HASH, TIMEOUT_S
 
 SIGNALS = int(os.environ.get(SIGNALS_VARIABLE, "100000"))
 ATTESTATIONS = int(os.environ.get("BENCH_ATTESTATIONS", "20000"))
@@ -69,15 +69,15 @@ class DashboardWorld:
 
 
 @contextmanager
-def serve_world(data: Path) -> Iterator[DashboardWorld]:
+def serve_world(data: Path, *, signals: int = SIGNALS, attestations: int = ATTESTATIONS) -> Iterator[DashboardWorld]:
     """Fill a fresh data folder, and serve it."""
     made = servers.init_data_folder(data)
-    _load_signals(data)
+    _load_signals(data, signals)
     activate_policy(data, Document.read(_POLICY))
-    issuer_id = _mint(data)
+    issuer_id = _mint(data, attestations)
     with (
         servers.run_attestlab(data) as server,
-        httpx.Client(base_url=server.url, headers={"X-API-Key": made["api_key"]}) as client,
+        httpx.Client(base_url=server.url, headers={"X-API-Key": made["api_key"]}, timeout=TIMEOUT_S) as client,
     ):
         issuer = client.get(f"/v1/issuers/{issuer_id}").raise_for_status().json()
         body = {
@@ -100,15 +100,15 @@ def serve_world(data: Path) -> Iterator[DashboardWorld]:
         )
 
 
-def _load_signals(data: Path) -> None:
+def _load_signals(data: Path, count: int) -> None:
     lab = Installation.open(Settings(data=data, database_url=None))
     with lab.storage.read() as connection:
         tenant_id = get_operator_id(connection)
-    load_signals(lab, SIGNALS, [tenant_id])
+    load_signals(lab, count, [tenant_id])
     lab.close()
 
 
-def _mint(data: Path) -> str:
+def _mint(data: Path, count: int) -> str:
     """Mint the attestations, an equal share by each issuer; return the id of the first issuer."""
     with attestlab.open(data) as lab:
         issuers = [
@@ -116,8 +116,7 @@ def _mint(data: Path) -> str:
             for number in range(ISSUERS)
         ]
         items = (
-            {"issuer": f"Issuer {number % ISSUERS}", "schema": "degree", "claims": CLAIMS}
-            for number in range(ATTESTATIONS)
+            {"issuer": f"Issuer {number % ISSUERS}", "schema": "degree", "claims": CLAIMS} for number in range(count)
         )
         done = lab.attestations.mint_many(items)
         if refused := [each for each in done if isinstance(each, attestlab.AttestLabError)]:

@@ -51,6 +51,13 @@ def change_past_the_lock(storage: Storage, length: int) -> None:
         set_length(Transaction(connection), length)
 
 
+def copy_two_rows(tx: Transaction) -> None:
+    """Send two rows, by COPY."""
+    for name in ("three", "four"):
+        tx.add(heads, make_head(name))
+    tx.flush()
+
+
 @pytest.fixture
 def storage(storage: Storage) -> Storage:
     """Records with two rows."""
@@ -108,11 +115,16 @@ def test_query_after_a_change_of_its_own_transaction_sees_it(storage: Storage) -
         assert find_length(tx.read_unflushed, "one") == 3
 
     with storage.write(foreseen=foresee(ONE)) as tx:
-        tx.add(heads, make_head("three"))
-        tx.add(heads, make_head("four"))
-        tx.flush()  # by COPY
+        copy_two_rows(tx)
         change_past_the_lock(storage, 4)
         assert find_length(tx.read_unflushed, "one") == 4
+
+
+def test_values_that_are_kept_stay_after_a_change(storage: Storage) -> None:
+    with storage.write(foreseen=foresee("one", "two")) as tx:
+        copy_two_rows(tx)
+        change_past_the_lock(storage, 4)
+        assert LENGTHS.get_all(tx, ["one", "two"]) == [1, 1]
 
 
 def test_answers_end_with_their_transaction(storage: Storage) -> None:

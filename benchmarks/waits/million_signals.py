@@ -1,0 +1,80 @@
+"""A million signals in the risk explorer: one person's waits, and those of twenty people next to a full API.
+
+The people are those of the group `dashboards`. Next to them, eight connections verify without a pause. Each round
+yields a percentile of its own, so that its spread is known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from statistics import quantiles
+
+from benchmarks.dashboards.crowd import LOOK_S, PEOPLE, Crowd, list_filters
+from benchmarks.dashboards.person import Person
+from benchmarks.dashboards.world import DashboardWorld, serve_world
+from benchmarks.figures import Figure
+from benchmarks.load import Load, Plan, run_load
+
+SIGNALS, ATTESTATIONS = 1_000_000, 2_000
+ROUNDS = 3
+FILTERS = 20  # of a round
+VERIFIERS = 8
+CROWD_S, ALONE_S, WARMUP_S = 30.0, 3.0, 0.5
+_NEXT_PAGE = "&page=2"
+
+
+def figures(folder: Path) -> Iterator[Figure]:
+    """Yield the waits of one person, then those of twenty and what the verifiers keep."""
+    with serve_world(folder / "data", signals=SIGNALS, attestations=ATTESTATIONS) as world:
+        yield from asyncio.run(_measure_person(world))
+        yield from _measure_crowd(world)
+
+
+async def _measure_person(world: DashboardWorld) -> list[Figure]:
+    """Measure filters that nobody chose before, each with its next page, after a round that warms up."""
+    person = await Person(world.server.url).sign_in(world.email, world.password)
+    page = await person.open_page("risk")
+    waits: dict[str, list[list[float]]] = {"filter": [], "next_page": []}
+    filters = (query.partition("&page=")[0] for query in list_filters("risk", 1_000))
+    for _ in range(ROUNDS + 1):
+        chosen = list(islice(filters, FILTERS))
+        found = [(await page.filter(query), await page.filter(query + _NEXT_PAGE)) for query in chosen]
+        for of_wait, measured in zip(waits.values(), zip(*found, strict=True), strict=True):
+            of_wait.append([1e3 * wait_s for wait_s in measured])
+    page.close()
+    await person.close()
+    return [figure for name, rounds in waits.items() for figure in _describe(name, rounds[1:])]
+
+
+def _measure_crowd(world: DashboardWorld) -> Iterator[Figure]:
+    """Measure the people while the API is full, in turn with the API alone."""
+    rounds: list[list[float]] = []
+    alone, next_to = list[Load](), list[Load]()
+    with Crowd(world) as crowd:
+        for _ in range(ROUNDS):
+            alone.append(_verify(world, ALONE_S))
+            for waits in crowd.waits.values():
+                waits.clear()
+            with crowd.clicking():
+                next_to.append(_verify(world, CROWD_S))
+            rounds.append([1e3 * wait_s for waits in crowd.waits.values() for wait_s in waits])
+    looking = f"{PEOPLE}_people_click"
+    yield from _describe(looking, rounds)
+    kept = [beside.per_second / quiet.per_second for beside, quiet in zip(next_to, alone, strict=True)]
+    yield Figure.of_rounds(f"waits.million_signals.{looking}.verify_ratio", kept, "ratio", against="no one clicks")
+
+
+def _verify(world: DashboardWorld, seconds: float) -> Load:
+    """Verify for some time, at least as long as every person has begun."""
+    plan = Plan(world.server.port, VERIFIERS, max(seconds, LOOK_S[0]), WARMUP_S, 200, [world.verify])
+    return run_load(plan)
+
+
+def _describe(name: str, rounds: list[list[float]]) -> Iterator[Figure]:
+    of_rounds = [quantiles(waits_ms, n=20, method="inclusive") for waits_ms in rounds]
+    for share, place in (("p50", 9), ("p95", 18)):
+        values = [each[place] for each in of_rounds]
+        yield Figure.of_rounds(f"waits.million_signals.{name}_{share}_ms", values, "ms")
