@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,10 +13,15 @@ from sqlalchemy import func, select
 
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.rules import Status
+from attestlab.billing import store as billing_store
+from attestlab.billing.usage import usage_days
+from attestlab.consumer.accounts.store import find_account_by_username
+from attestlab.consumer.inbox.store import list_items
 from attestlab.core.db.tables import table_of
+from attestlab.core.errors import NotFound
 from attestlab.core.records.audit import AuditEvent
 from attestlab.demos.history.past_signals import BULK_TIME
-from attestlab.demos.people import PEOPLE
+from attestlab.demos.people import CONSUMERS, PEOPLE
 from attestlab.demos.world import collect_garbage_rarely
 from attestlab.governance.rules import RequestStatus
 from attestlab.identity.store import find_person_by_address
@@ -24,11 +29,17 @@ from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import IssuerStatus, KeyStatus, RiskRating, TrustTier
 from attestlab.issuers.service import IssuerWithKeys
+from attestlab.mail.store import mails
 from attestlab.orgs.rules import Caller
+from attestlab.orgs.usage import VERIFICATIONS
+from attestlab.protections.platform_issuer import NAME as PLATFORM_ISSUER
+from attestlab.receipts import store as receipt_store
 from attestlab.risk.enforcement.store import cases
 from attestlab.risk.signals.store import signals
 from attestlab.settings import Settings
 from support.dashboards.demo_server import copy_demo
+
+_OF_THRESHOLD = (billing_store.thresholds.c.period_start, billing_store.thresholds.c.threshold_percent)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +93,8 @@ def test_attestations_of_every_issuer_ended_in_every_way(
 
     minted = Counter(row.issuer_id for row in rows)
     assert len(rows) > 1_000
-    assert all(minted[each.issuer.id] > 10 for each in issuers.values())
+    registry = [each for each in issuers.values() if each.issuer.name != PLATFORM_ISSUER]
+    assert all(minted[each.issuer.id] > 10 for each in registry)
     assert {row.status for row in rows} == {status.value for status in Status}
 
 
@@ -123,6 +135,65 @@ def test_a_case_opens_within_hours_of_its_first_signal(served: Installation) -> 
 
     assert len(rows) > 500
     assert all(timedelta(milliseconds=-1) <= row.opened_at - row.at <= BULK_TIME for row in rows)
+
+
+def test_one_day_of_the_year_reached_a_threshold_and_each_month_has_an_invoice(
+    served: Installation, caller: Caller
+) -> None:
+    used = fetch_days(served)
+    with served.storage.read() as connection:
+        reached = connection.execute(select(billing_store.thresholds.c.resource, *_OF_THRESHOLD)).all()
+    limit = served.billing.entitlements(caller=caller).limits.verifications_per_day
+    assert limit is not None
+    over = [day for day, count in used.items() if count >= 0.8 * limit]
+
+    assert len(used) >= 364
+    assert [(row.resource, row.period_start.date(), row.threshold_percent) for row in reached] == [
+        ("verifications", over[0], 80)
+    ]
+    assert len(over) == 1
+    assert max(used.values()) < limit
+    months = [each.period_start.strftime("%Y-%m") for each in served.billing.page_invoices(caller=caller)]
+    assert len(months) == len(set(months)) >= 8
+
+
+def fetch_days(served: Installation) -> dict[date, int]:
+    """The verifications of each day."""
+    days = usage_days.c
+    with served.storage.read() as connection:
+        found = connection.execute(select(days.day, days.used).where(days.metric == VERIFICATIONS)).all()
+    return {row.day: row.used for row in found}
+
+
+def test_three_consumers_have_an_inbox_and_protections_and_one_a_public_portfolio(served: Installation) -> None:
+    with served.storage.read() as connection:
+        accounts = [find_account_by_username(connection.execute, each.username) for each in CONSUMERS]
+        items = [list_items(connection.execute, each.id) for each in accounts if each is not None]
+    portfolio = served.protections.get_portfolio("ada")
+
+    assert [len(each) > 10 for each in items] == [True] * 3
+    assert {item.state for each in items for item in each} == {"DELIVERED", "DECLINED"}
+    assert {item.read_state for each in items for item in each} == {"UNREAD", "READ", "ARCHIVED"}
+    assert len(portfolio.protections) == 3
+    assert {each.row.source for each in portfolio.protections} == {"own", "received"}
+    for username in ("emmy", "grace"):
+        with pytest.raises(NotFound):
+            served.protections.get_portfolio(username)
+
+
+def test_two_types_have_receipts_and_no_mail_waits(served: Installation, caller: Caller) -> None:
+    types = {each.name: each.status for each in served.receipt_types.page(caller=caller)}
+    with served.storage.read() as connection:
+        receipts = connection.execute(
+            select(receipt_store.receipts.c.status, receipt_store.receipts.c.redacted_at)
+        ).all()
+        waiting = connection.execute(select(func.count()).where(mails.c.status != "CARRIED")).scalar()
+
+    assert types == {"archive-loan": "active", "course-attendance": "active"}
+    assert Counter(row.status for row in receipts)["REVOKED"] == 1
+    assert sum(row.redacted_at is not None for row in receipts) == 1
+    assert len(receipts) > 50
+    assert waiting == 0
 
 
 def test_its_folder_has_credentials_that_only_the_owner_reads(served: Installation) -> None:

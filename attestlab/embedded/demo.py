@@ -40,13 +40,14 @@ class RunningClock:
 def demo(seed: int = DEFAULT_SEED, *, history: bool = True) -> Lab:
     """Open a demo world in this process; a context manager.
 
-    The world is that of `attestlab demo`, and always the same but for its ids and keys: eight issuers, a year of
-    attestations, verifications, policy decisions and risk signals, up to noon of 2 November 2026, when its clock
-    starts. The first call on a machine builds it, in some twenty seconds, into the user's cache; each lab gets a copy,
-    which is deleted when the lab is closed.
+    The world is that of `attestlab demo`, and always the same but for its ids and keys: eight issuers and that of the
+    platform, a year of attestations, receipts, verifications, policy decisions and risk signals, up to noon of 2
+    November 2026, when its clock starts. The first call on a machine builds it, in some twenty seconds, into the user's
+    cache; each lab gets a copy, which is deleted when the lab is closed.
 
     Three people can sign in with `lab.as_(address, password="only for the demo")`, for what needs a person or a second
-    one: ann@demo.example (owner), ben@demo.example (admin) and rita@demo.example (reviewer of the platform).
+    one: ann@demo.example (owner), ben@demo.example (admin) and rita@demo.example (reviewer of the platform). So can
+    three consumers, who have an inbox: ada@people.example, emmy@people.example and grace@people.example.
 
     Args:
         seed: of what is drawn; another seed is another world.

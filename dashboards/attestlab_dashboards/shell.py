@@ -26,6 +26,7 @@ def draw_head() -> Markup:
     """Draw what stands in the head of every page: icon, style sheets, and the theme before the first paint."""
     return html(
         '<link rel="icon" type="image/svg+xml" href="{icon}"><meta name="color-scheme" content="light dark">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<script src="{theme}"></script><link rel="stylesheet" href="{tokens}"><link rel="stylesheet" href="{shell}">',
         icon=assets.address("icon.svg"),
         theme=assets.address("theme.js"),

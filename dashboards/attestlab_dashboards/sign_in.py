@@ -181,7 +181,7 @@ def draw_form(people: tuple[DemoPerson, ...], target: str, problem: str, email: 
     """Draw the page of the form."""
     return html(
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Sign in · AttestLab</title>{head}'
+        "<title>Sign in · AttestLab</title>{head}"
         '</head><body class="al-sign-in"><main><h1>{logo}Sign in to the dashboards</h1>{problem}'
         '<form method="post" action="{action}"><input type="hidden" name="next" value="{target}">'
         '<label>E-mail<input name="email" type="email" autocomplete="username" required maxlength="254" value="{email}"'

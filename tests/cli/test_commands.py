@@ -127,6 +127,12 @@ def find_roles(url: str, address: str, password: str) -> list[str]:
         return list(lab.as_(address, password=password).me().roles)
 
 
+def find_realm(url: str, address: str, password: str) -> str:
+    """The realm of a person who signs in over HTTP."""
+    with attestlab.connect(url) as lab:
+        return str(lab.as_(address, password=password).me().realm)
+
+
 @pytest.fixture
 def demo_folder(tmp_path: Path) -> Path:
     """A demo that an earlier start has made."""
@@ -136,11 +142,13 @@ def demo_folder(tmp_path: Path) -> Path:
 
 def test_a_demo_prints_its_people_with_their_roles(demo_folder: Path) -> None:
     with start_command("demo", "--port", "0", "--data", str(demo_folder)) as process:
-        printed = "".join(line for line, _ in zip(process.stdout, range(12), strict=False))
+        printed = "".join(line for line, _ in zip(process.stdout, range(16), strict=False))
 
     stored = json.loads((demo_folder / "demo.json").read_text())
     assert f"people    password {stored['people_password']}" in printed
     assert re.findall(r"^ +(\w+@demo\.example)  (\w+)$", printed, re.MULTILINE) == [*stored["people"].items()]
+    assert re.findall(r"^ +(\w+@people\.example)  /u/(\w+)$", printed, re.MULTILINE) == [*stored["consumers"].items()]
+    assert re.search(r"^  consumers http://\S+/signin with the same password$", printed, re.MULTILINE)
     assert stored["people_password"] != PASSWORD  # that of the demo in process is public
 
 
@@ -150,14 +158,16 @@ def test_demo_serves_its_page_and_api(demo_folder: Path) -> None:
         found = patient_http.post(shown["url"] + "/v1/verify", json={"attestation_id": shown["attestation_id"]}).json()
         key = {"X-API-Key": shown["api_key"]}
         issuers = patient_http.get(shown["url"] + "/v1/issuers", headers=key).json()["items"]
+        consumers = {each: find_realm(shown["url"], each, shown["people_password"]) for each in shown["consumers"]}
         roles = {address: find_roles(shown["url"], address, shown["people_password"]) for address in shown["people"]}
 
     assert {"url", "api_key", "owner_password", "log_vkey"} < set(shown)
+    assert consumers == dict.fromkeys(shown["consumers"], "consumer")
     assert roles == {address: [role] for address, role in shown["people"].items()}
     assert sorted(shown["people"].values()) == ["admin", "owner", "reviewer"]
     assert found["verdict"] == "VALID"
     assert sorted({issuer["trust_tier"] for issuer in issuers}) == ["BASIC", "ENTERPRISE", "SELF_SIGNED", "VERIFIED"]
-    assert len(issuers) == 8
+    assert len(issuers) == 9  # with that of the platform
 
 
 def test_verify_exit_status_follows_the_verdict(bundle: tuple[Path, Path], tmp_path: Path) -> None:

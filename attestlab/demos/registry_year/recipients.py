@@ -7,7 +7,7 @@ or declines it, protects content, and shows some of it in a portfolio. No mail l
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from random import Random
 from typing import Final, NamedTuple
@@ -37,15 +37,19 @@ from attestlab.protections.shapes import ProtectionIn
 
 Act = Callable[[Transaction], None]
 
-_FIRST_DAYS_AGO, _LAST_DAYS_AGO, _DAYS_BETWEEN = 338, 1, 5
+_FIRST_DAYS_AGO, _LAST_DAYS_AGO, _DAYS_BETWEEN = 338, 0, 2
 _ISSUERS: Final = ("Harbour Training", "Northfield University", "Delta Clinics", "Maker Guild")
 _OTHERS: Final = ("ines", "tomasz", "yuki", "olu", "marta", "sven", "leila", "pavel")  # who open no account
-_CONSUMER_SHARE: Final = 0.6  # of the deliveries
+_CONSUMER_SHARE: Final = 0.35  # of what is delivered, each of them gets
 _OPENED_DAYS_AGO: Final = {"ada": 291.5, "emmy": 164.5, "grace": 71.5}
 _VERIFIED_DAYS_AGO: Final = (118.2, 64.2, 33.2, 12.2, 3.2)  # each time, strangers verify what a portfolio shows
 _UNTIL_PROFILE, _UNTIL_READ = 0.01, 0.7  # days after an account is opened
 _UNREAD_SINCE: Final = 9  # days: what came later is not read yet
-_DECLINED: Final = ("emmy", 96.4, "I never took this course.")
+_DECLINED: Final = (
+    ("emmy", 96.4, "I never took this course."),
+    ("ada", 33.4, "It is my sister's."),
+    ("grace", 12.4, "The name is wrong."),
+)
 
 
 class Protected(NamedTuple):
@@ -88,8 +92,8 @@ class Recipients:
     def list_actions(self) -> Iterator[ScheduledAction]:
         """Yield the deliveries, and what the consumers do with them."""
         for number, days_ago in enumerate(range(_FIRST_DAYS_AGO, _LAST_DAYS_AGO, -_DAYS_BETWEEN)):
-            issuer, address = _ISSUERS[number % len(_ISSUERS)], self._draw_address()
-            yield ScheduledAction(days_ago + 0.1, partial(self._deliver, issuer, address))
+            issuer = _ISSUERS[number % len(_ISSUERS)]
+            yield ScheduledAction(days_ago + 0.1, partial(self._deliver, issuer, self._draw_addresses()))
         for consumer in CONSUMERS:
             opened_days_ago = _OPENED_DAYS_AGO[consumer.username]
             yield ScheduledAction(opened_days_ago, partial(self._open_account, consumer))
@@ -98,20 +102,22 @@ class Recipients:
         for protected in _PROTECTED:
             yield ScheduledAction(protected.days_ago, self._protect_content(protected))
         yield ScheduledAction(52.3, partial(self._show_received, "ada"))
-        yield self._decline(*_DECLINED)
-        for days_ago in _VERIFIED_DAYS_AGO:
-            yield ScheduledAction(days_ago, self._meter_strangers, look=self._let_strangers_verify)
+        for username, declined_days_ago, reason in _DECLINED:
+            yield ScheduledAction(declined_days_ago, partial(self._decline, username, reason))
+        for verified_days_ago in _VERIFIED_DAYS_AGO:
+            yield ScheduledAction(verified_days_ago, self._meter_strangers, look=self._let_strangers_verify)
 
-    def _draw_address(self) -> str:
-        if self._random.random() < _CONSUMER_SHARE:
-            return self._random.choice(CONSUMERS).address
-        return f"{self._random.choice(_OTHERS)}@people.example"
+    def _draw_addresses(self) -> list[str]:
+        consumers = [each.address for each in CONSUMERS if self._random.random() < _CONSUMER_SHARE]
+        others = self._random.sample(_OTHERS, self._random.randrange(2))
+        return [*consumers, *(f"{name}@people.example" for name in others)]
 
-    def _deliver(self, issuer: str, address: str, tx: Transaction) -> None:
+    def _deliver(self, issuer: str, addresses: Sequence[str], tx: Transaction) -> None:
         """Deliver the newest attestation of an issuer."""
         attestation_id = self._registry.get_newest(issuer)
-        body = DeliverIn(attestation_id=attestation_id, recipient_email=address, safe_metadata={"title": issuer})
-        self._lab.inbox.deliver(body, caller=self._caller, tx=tx)
+        for address in addresses:
+            body = DeliverIn(attestation_id=attestation_id, recipient_email=address)
+            self._lab.inbox.deliver(body, caller=self._caller, tx=tx)
         self._let_mails_arrive(tx)
 
     def _let_mails_arrive(self, tx: Transaction) -> None:
@@ -143,13 +149,11 @@ class Recipients:
             if item.state == DeliveryState.DELIVERED and (state := after.get(ReadState(item.read_state))):
                 self._lab.inbox.set_read_state(item.id, state, caller=caller, tx=tx)
 
-    def _decline(self, username: str, days_ago: float, reason: str) -> ScheduledAction:
-        def decline(tx: Transaction) -> None:
-            caller = self._find_caller(tx.connection, _find_consumer(username))
-            newest = inbox_store.list_items(tx.exec, UUID(caller.actor_id))[-1]
-            self._lab.inbox.decline(newest.id, reason, caller=caller, tx=tx)
-
-        return ScheduledAction(days_ago, decline)
+    def _decline(self, username: str, reason: str, tx: Transaction) -> None:
+        """Decline the newest attestation for good."""
+        caller = self._find_caller(tx.connection, _find_consumer(username))
+        newest = inbox_store.list_items(tx.exec, UUID(caller.actor_id))[-1]
+        self._lab.inbox.decline(newest.id, reason, caller=caller, tx=tx)
 
     def _protect_content(self, protected: Protected) -> Act:
         """Return what protects content by its hash; the file itself exists nowhere."""

@@ -61,8 +61,8 @@ class PastUsage:
             yield from self._use(days_ago, times)
         morning = (end - end.replace(hour=0, minute=0, second=0, microsecond=0)) / _DAY
         yield from self._use(0.02, round(morning * self._draw(0, end)))
-        for days_ago in list_month_starts(end):
-            yield ScheduledAction(days_ago, self._renew)
+        for began_days_ago in list_month_starts(end):
+            yield ScheduledAction(began_days_ago, self._renew)
 
     def _draw(self, days_ago: int, at: datetime) -> int:
         if days_ago == _PEAK_DAYS_AGO:

@@ -27,6 +27,8 @@ class TypeWords(NamedTuple):
 TYPES: Final = {
     "attestation.minted": TypeWords("minted", "good", "plus", "a mint"),
     "attestation.status": TypeWords("ended", "bad", "cross", "the end of an attestation"),
+    "receipt.minted": TypeWords("receipt", "good", "plus", "a mint of a receipt"),
+    "receipt.status": TypeWords("revoked", "bad", "cross", "the revocation of a receipt"),
     "key.status": TypeWords("key", "info", "key", "a change of a key"),
     "issuer.status": TypeWords("issuer", "warn", "issuers", "a change of an issuer"),
     "status.list": TypeWords("status list", "calm", "document", "a status list"),

@@ -68,6 +68,7 @@ class Window:
         load: Callable[[Lab, WordState], str],
         *,
         draw: Callable[[str, WordState], Markup] = draw_word,
+        page_scope: str = "",
         **options: Any,
     ) -> None:
         self.sent: list[Mapping[str, Any]] = []
@@ -79,6 +80,7 @@ class Window:
             question="Which word?",
             state=WordState,
             panes=(pane,),
+            scope=page_scope,
             events={"word": lambda _, value: WordState(value)},
         )
         session = BrowserSession("handle", cast(Any, SimpleNamespace(lab=lambda: None)), FACTS, "127.0.0.1")
@@ -138,6 +140,26 @@ def test_a_late_answer_to_an_old_filter_is_dropped(open_window: Callable[..., Wi
 
     assert window.shown() == ["new"]
     assert window.numbers() == [2]
+
+
+def test_a_page_without_its_scope_is_one_card_and_loads_nothing(open_window: Callable[..., Window]) -> None:
+    async def story(page_scope: str) -> tuple[Window, list[str]]:
+        loads = Loads()
+        loads.end("")
+        window = open_window(loads, page_scope=page_scope)
+        window.receive({"hello": ""})
+        await window.finish()
+        return window, loads.begun
+
+    refused, loaded = asyncio.run(story("write"))
+    shown, loaded_with_scope = asyncio.run(story("read"))
+
+    (frame,) = [message["html"] for message in refused.sent if message["do"] == "frame"]
+    assert "Which word?" in frame
+    assert "This needs the scope <code>write</code>. You have the role auditor. Ask an owner of Demo." in frame
+    assert "data-pane" not in frame
+    assert (loaded, refused.numbers()) == ([], [1])
+    assert (loaded_with_scope, shown.shown()) == ([""], [""])
 
 
 def test_markup_that_is_drawn_late_is_dropped(open_window: Callable[..., Window]) -> None:

@@ -119,8 +119,7 @@ def write_inbox_sql(state: IssuerState) -> str:
 
 
 def _compose(state: IssuerState, select: str) -> LakeQuery:
-    query = compose(state, select)
-    return query._replace(sql=query.sql.replace(f"\n{select}", f",\n{_SENT}\n{select}"))
+    return compose(state, f", {_SENT}\n{select}")
 
 
 def write_reading(_found: InboxDeliveries, _state: IssuerState) -> str:
@@ -131,7 +130,7 @@ def write_reading(_found: InboxDeliveries, _state: IssuerState) -> str:
 def draw_inbox(found: InboxDeliveries, state: IssuerState) -> Markup:
     """Draw the states, the deliveries of each week, and those of each issuer."""
     if not found.issuers:
-        why = html("Deliver an attestation: <code>lab.attestations[id].deliver(to=address)</code>.")
+        why = html("Name a recipient when you mint: <code>lab.mint(..., recipient_email=address)</code>.")
         return widgets.empty("No delivery" if not state.active_filters else "No delivery of these issuers", why)
     return html(
         '<div class="is-inbox"><div>{legend}{chart}</div><div>{table}</div></div>',
@@ -220,16 +219,15 @@ def _draw_issuers(found: InboxDeliveries) -> Markup:
     shown = found.issuers[:MAX_ISSUERS]
     rows = [
         [
-            html('<b class="is-name">{name}</b>', name=each.name),
+            html("{name}", name=each.name),
             html("{number}", number=count(each.states.total())),
             *(html("{number}", number=count(each.states[name])) for name in STATES),
             time_tag(each.newest, found.now),
         ]
         for each in shown
     ]
-    listed = table(
-        _COLUMNS, rows, caption="Deliveries by issuer", keys=[each.issuer_id for each in shown], row_ev="issuer"
-    )
+    keys = [each.issuer_id for each in shown]
+    listed = table(_COLUMNS, rows, caption="Deliveries by issuer", keys=keys, row_ev="issuer")
     more = len(found.issuers) - len(shown)
     rest = html('<p class="small muted">and {more} with fewer; the export has all.</p>', more=plural(more, "issuer"))
     return join([listed, rest]) if more else listed

@@ -90,9 +90,7 @@ def _draw_over(change: PreviewedChange, report: UsageReport) -> Markup:
         words = ", ".join(write_resource(effect.resource) for effect in tight)
         return pill(f"too low: {words}", "warn", "warn") if tight else pill("nothing", "good", "check")
     words = ", ".join(write_resource(effect.resource) for effect in change.over)
-    return html(
-        '<span class="us-over">{pill} {words}</span>', pill=pill(str(len(change.over)), "bad", "warn"), words=words
-    )
+    return html('<span class="us-over">{pill} {words}</span>', pill=pill("over", "bad", "warn"), words=words)
 
 
 def _draw_operator_note(report: UsageReport) -> Markup:

@@ -78,22 +78,22 @@ def _draw_verdict(found: Forecast, overview: UsageOverview) -> Markup:
     day = NOTHING if found.day is None else html("<b>{day}</b>", day=write_date(found.day, overview.today))
     match found.outlook:
         case Outlook.REACHED:
-            return html("{pill} The limit is reached today.", pill=pill("reached", "bad", "warn"))
+            return html("{pill}<span>The limit is reached today.</span>", pill=pill("reached", "bad", "warn"))
         case Outlook.WITHIN:
             return html(
-                "{pill} A busy day reaches the limit on {day}.",
+                "{pill}<span>A busy day reaches the limit on {day}.</span>",
                 pill=pill("within this period", "warn", "clock"),
                 day=day,
             )
         case Outlook.LATER:
             return html(
-                "{pill} The period ends on {end}; at this pace a busy day reaches the limit on {day}.",
+                "{pill}<span>It ends on {end}; at this pace a busy day reaches the limit on {day}.</span>",
                 pill=pill("not within this period", "good", "check"),
                 end=end,
                 day=day,
             )
     return html(
-        "{pill} At this pace no day of the next year reaches the limit.",
+        "{pill}<span>At this pace no day of the next year reaches the limit.</span>",
         pill=pill("not within this period", "good", "check"),
     )
 
@@ -131,7 +131,7 @@ def _draw_chart(found: Forecast, trend: Trend, limit: int, overview: UsageOvervi
         lane=axes.draw_lane(
             axes.draw_scale(ticks),
             html(
-                "<div>{plot}{names}{mark}</div>",
+                '<div class="us-names-left">{plot}{names}{mark}</div>',
                 plot=plot,
                 names=draw_limit_names(limit, ticks[-1]),
                 mark=_draw_mark(found, trend, span),
