@@ -87,7 +87,7 @@ clients: setup  ## Install two generators of HTTP clients (300 MB), and let thei
 	.clients/bin/python -m pip install --quiet --requirement tests/generated_clients/requirements.txt
 	$(BIN)/python -m pytest -m clients tests/generated_clients $(ARGS)
 
-shots: setup  ## Take 16 screenshots of the dashboards with Chromium, into build/shots; ARGS="FOLDER", or ARGS=--readme for the README
+shots: setup  ## Take 20 screenshots of the dashboards with Chromium, into build/shots; ARGS="FOLDER", or ARGS=--readme for the README
 	PYTHONPATH=tests $(BIN)/python -m support.dashboards.shots $(ARGS)
 
 house: setup  ## Measure names, words and structure of the source, and list the remaining findings

@@ -105,7 +105,5 @@ def test_a_share_that_is_used_today_is_reached_today() -> None:
     found, today = forecast(weekly([10, 20, 30, 40, 50, 60]), 100, today=85), DayUse(TODAY, 85)
 
     assert found.find_day(80, today=today) == TODAY
-    assert found.find_day(90, today=today) == TODAY + timedelta(
-        days=18
-    )  # three weeks after the middle of the last one
+    assert found.find_day(90, today=today) == TODAY + timedelta(days=18)  # three weeks after the middle of the last one
     assert found.find_day(100, today=today) == found.day

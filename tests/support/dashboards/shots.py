@@ -14,6 +14,7 @@ from io import BytesIO
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from PIL import Image
 from playwright.sync_api import Page
@@ -23,12 +24,12 @@ from attestlab.embedded.demo_cache import copy_world, find_caches
 from attestlab_dashboards.page_list import PAGES
 from support.browser import CHROMIUM, open_browser
 from support.dashboards.demo_server import serve_folder
-from support.dashboards.windows import DESK, PHONE, Windows
+from support.dashboards.windows import DESK, HAND, Windows
 from support.fork_server import close_fork_server
 
 MINT_TIMES = 16  # an ordinary demo has some 1,300 attestations
 SCHEMES = ("light", "dark")
-VIEWPORTS = {"1280": DESK, "390": PHONE}
+DEVICES: dict[str, dict[str, Any]] = {"1280": {"viewport": DESK}, "390": HAND}
 FOLDER = Path("build") / "shots"
 IMAGES = Path("docs") / "images"
 README_PAGE = "risk"
@@ -67,8 +68,8 @@ def _open_windows(folder: Path, times: int) -> Iterator[Windows]:
 
 def _take_shots(windows: Windows, folder: Path) -> Iterator[Path]:
     folder.mkdir(parents=True, exist_ok=True)
-    for scheme, width, page in product(SCHEMES, VIEWPORTS, PAGES):
-        with _visit(windows, page.path, scheme, VIEWPORTS[width]) as window:
+    for scheme, width, page in product(SCHEMES, DEVICES, PAGES):
+        with _visit(windows, page.path, scheme, DEVICES[width]) as window:
             _grow(window)
             file = folder / f"{page.path}-{scheme}-{width}.png"
             window.screenshot(path=file)
@@ -78,7 +79,7 @@ def _take_shots(windows: Windows, folder: Path) -> Iterator[Path]:
 def _take_readme_shots(windows: Windows, folder: Path) -> Iterator[Path]:
     """Take the first screen of a dashboard in light and dark, with a palette of few colours."""
     for scheme in SCHEMES:
-        with _visit(windows, README_PAGE, scheme, DESK) as window:
+        with _visit(windows, README_PAGE, scheme, DEVICES["1280"]) as window:
             picture = Image.open(BytesIO(window.screenshot())).convert("RGB")
         file = folder / f"dashboard-{scheme}.png"
         picture.quantize(README_COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
@@ -86,8 +87,8 @@ def _take_readme_shots(windows: Windows, folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _visit(windows: Windows, path: str, scheme: str, viewport: dict[str, int]) -> Iterator[Page]:
-    options = {"color_scheme": scheme, "viewport": viewport, "reduced_motion": "reduce"}
+def _visit(windows: Windows, path: str, scheme: str, device: dict[str, Any]) -> Iterator[Page]:
+    options = {"color_scheme": scheme, "reduced_motion": "reduce", **device}
     with windows.visit(f"/dash/{path}", **options) as window:
         window.evaluate("document.fonts.ready.then(() => true)")
         yield window

@@ -18,6 +18,7 @@ from support.dashboards.demo_server import OWNER, DemoServer
 
 READY = "body[data-ready]:not([data-ready=''])"
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+HAND: dict[str, Any] = {"viewport": PHONE, "is_mobile": True, "has_touch": True}  # a phone, which asks for its width
 MAIN = "#al-main"
 
 
