@@ -59,22 +59,22 @@ class PreviewedChange:
         return [effect for effect in self.preview.effects if effect.over]
 
     @property
-    def raised(self) -> Sequence[EffectOut]:
+    def higher_limits(self) -> Sequence[EffectOut]:
         """The limits that would be higher."""
         return [effect for effect in self.preview.effects if is_raised(effect)]
 
     @property
-    def lowered(self) -> Sequence[EffectOut]:
+    def lower_limits(self) -> Sequence[EffectOut]:
         """The limits that would be lower."""
         return [effect for effect in self.preview.effects if not is_raised(effect)]
 
     def raises(self, resource: str) -> bool:
         """Whether the limit of a resource would be higher."""
-        return any(effect.resource == resource for effect in self.raised)
+        return any(effect.resource == resource for effect in self.higher_limits)
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PlanComparison:
     """The current subscription, and every change that a tenant can make by itself; the plans first."""
 
     subscription: SubscriptionHandle
@@ -95,7 +95,7 @@ class UsageReport:
     """What is used, and what changes would do; None for a person who may not preview them."""
 
     overview: UsageOverview
-    comparison: Comparison | None
+    comparison: PlanComparison | None
 
     def list_tight(self, change: PreviewedChange) -> Sequence[EffectOut]:
         """List the limits of a day that a change sets below the busiest day of the last weeks, if not over today."""
@@ -118,10 +118,10 @@ def load_report(lab: Lab, state: UsageState) -> UsageReport:
     return UsageReport(load_overview(lab, state), load_comparison(lab) if may_preview else None)
 
 
-def load_comparison(lab: Lab) -> Comparison:
+def load_comparison(lab: Lab) -> PlanComparison:
     """Preview every change: the other plans, and one more unit of each add-on that raises a limit."""
     subscription, limits = lab.billing.subscription(), lab.billing.entitlements().limits
-    return Comparison(subscription, tuple(_preview_changes(lab, subscription, limits)))
+    return PlanComparison(subscription, tuple(_preview_changes(lab, subscription, limits)))
 
 
 def _preview_changes(lab: Lab, subscription: SubscriptionHandle, limits: LimitsOut) -> Iterator[PreviewedChange]:

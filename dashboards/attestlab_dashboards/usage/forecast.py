@@ -23,7 +23,7 @@ WEEK_DAYS: Final = 7
 _MIDDLE: Final = WEEK_DAYS // 2
 
 
-class DayUse(NamedTuple):
+class MeterDay(NamedTuple):
     """What was used on one UTC day."""
 
     day: date
@@ -48,7 +48,7 @@ class Trend:
     first: date
     base: float
     growth: float
-    busiest: tuple[DayUse, ...]
+    busiest: tuple[MeterDay, ...]
 
     def use_on(self, day: date) -> float:
         """Return what a busy day uses then."""
@@ -79,7 +79,7 @@ class Forecast:
     trend: Trend | None = None
     day: date | None = None
 
-    def find_day(self, percent: int, *, today: DayUse) -> date | None:
+    def find_day(self, percent: int, *, today: MeterDay) -> date | None:
         """Return the day on which a share of the limit is reached, if one is within a year."""
         if self.limit is None or self.trend is None:
             return None
@@ -87,7 +87,7 @@ class Forecast:
         return today.day if is_reached else self.trend.find_day(self.limit * percent / 100, after=today.day)
 
 
-def fit_trend(days: Sequence[DayUse]) -> Trend | None:
+def fit_trend(days: Sequence[MeterDay]) -> Trend | None:
     """Fit a line to the busiest days of the last weeks; None if there are too few weeks.
 
     Args:
@@ -105,7 +105,7 @@ def fit_trend(days: Sequence[DayUse]) -> Trend | None:
     return Trend(looked[0].day, base, growth, tuple(busiest))
 
 
-def forecast_limit(days: Sequence[DayUse], *, today: DayUse, limit: int | None, period_end: date) -> Forecast:
+def forecast_limit(days: Sequence[MeterDay], *, today: MeterDay, limit: int | None, period_end: date) -> Forecast:
     """Forecast when the limit of a day is reached.
 
     Args:

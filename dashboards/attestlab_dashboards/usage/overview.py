@@ -13,7 +13,7 @@ from attestlab.billing.shapes import ResourceUseOut
 from attestlab.client.analysis.rows import Rows
 from attestlab.client.handles.billing import InvoiceHandle, SubscriptionHandle, UsageHandle
 from attestlab_dashboards.lake_query import LakeQuery
-from attestlab_dashboards.usage.forecast import DayUse, Forecast, Outlook, forecast_limit
+from attestlab_dashboards.usage.forecast import Forecast, MeterDay, Outlook, forecast_limit
 from attestlab_dashboards.usage.state import METERS, SPANS, UsageState
 
 _DAY: Final = timedelta(days=1)
@@ -33,7 +33,7 @@ class UsageOverview:
     usage: UsageHandle
     subscription: SubscriptionHandle
     next_invoice: InvoiceHandle
-    days: Mapping[str, tuple[DayUse, ...]]
+    days: Mapping[str, tuple[MeterDay, ...]]
 
     @property
     def today(self) -> date:
@@ -49,15 +49,15 @@ class UsageOverview:
         """Return how much of a resource is used."""
         return next(item for item in self.usage.items if item.resource == resource)
 
-    def list_shown(self, meter: str, days: int) -> list[DayUse]:
+    def list_shown(self, meter: str, days: int) -> list[MeterDay]:
         """List the last days of a meter with today, oldest first."""
         return [*self.days[meter], self.get_today(meter)][-days:]
 
-    def get_today(self, meter: str) -> DayUse:
+    def get_today(self, meter: str) -> MeterDay:
         """Return today's use of a meter so far."""
-        return DayUse(self.today, self.get_item(meter).used)
+        return MeterDay(self.today, self.get_item(meter).used)
 
-    def find_busiest(self, meter: str) -> DayUse:
+    def find_busiest(self, meter: str) -> MeterDay:
         """Find the busiest day of the last weeks, today included."""
         return max(self.list_shown(meter, BUSIEST_OF_DAYS), key=lambda each: each.used)
 
@@ -90,11 +90,11 @@ def load_overview(lab: Lab, _state: UsageState) -> UsageOverview:
     return UsageOverview(now, billing.usage(), billing.subscription(), billing.preview_invoice(), days)
 
 
-def _fill(used: Mapping[date, int], *, until: date) -> tuple[DayUse, ...]:
+def _fill(used: Mapping[date, int], *, until: date) -> tuple[MeterDay, ...]:
     """Return each day from the first use on until the day before `until`, also those without use."""
     first = min(used, default=until)
     days = (first + number * _DAY for number in range((until - first).days))
-    return tuple(DayUse(day, used.get(day, 0)) for day in days)
+    return tuple(MeterDay(day, used.get(day, 0)) for day in days)
 
 
 def compose_days(state: UsageState) -> LakeQuery:

@@ -23,7 +23,7 @@ from support.dashboards.markup import read_words
 from support.governance_story import sign_in
 
 PANE = next(pane for pane in PAGE.panes if pane.key == "inbox")
-GRACE, STRANGER, SECRET = "grace@people.example", "nobody-knows@people.example", "not mine, and private"
+GRACE, STRANGER, SECRET = "grace@people.example", "no-account@people.example", "not mine, and private"
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ _NUMBERS: Final = count(1)
 
 @pytest.fixture(scope="package")
 def service(caches: None) -> Iterator[Lab]:
-    """The lab of a service in which each test has a tenant of its own."""
+    """The lab of a service in which each test opens another tenant."""
     with attestlab.demo(history=False) as lab:
         yield lab
 

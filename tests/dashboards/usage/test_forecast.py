@@ -7,20 +7,20 @@ from datetime import date, timedelta
 
 import pytest
 
-from attestlab_dashboards.usage.forecast import WEEK_DAYS, WEEKS, DayUse, Forecast, Outlook, fit_trend, forecast_limit
+from attestlab_dashboards.usage.forecast import WEEK_DAYS, WEEKS, Forecast, MeterDay, Outlook, fit_trend, forecast_limit
 
 TODAY = date(2026, 11, 2)
 PERIOD_END = date(2026, 12, 1)
 GROWTH = 10  # each day
 
 
-def days_of(used: Sequence[int]) -> list[DayUse]:
+def days_of(used: Sequence[int]) -> list[MeterDay]:
     """Full days, of which the last one is yesterday."""
-    return [DayUse(TODAY - timedelta(days=len(used) - place), each) for place, each in enumerate(used)]
+    return [MeterDay(TODAY - timedelta(days=len(used) - place), each) for place, each in enumerate(used)]
 
 
 def forecast(used: Sequence[int], limit: int | None, *, today: int = 0) -> Forecast:
-    return forecast_limit(days_of(used), today=DayUse(TODAY, today), limit=limit, period_end=PERIOD_END)
+    return forecast_limit(days_of(used), today=MeterDay(TODAY, today), limit=limit, period_end=PERIOD_END)
 
 
 def weekly(busiest: Sequence[int]) -> list[int]:
@@ -102,7 +102,7 @@ def test_what_cannot_be_forecast_is_said(used: list[int], limit: int | None, tod
 
 
 def test_a_share_that_is_used_today_is_reached_today() -> None:
-    found, today = forecast(weekly([10, 20, 30, 40, 50, 60]), 100, today=85), DayUse(TODAY, 85)
+    found, today = forecast(weekly([10, 20, 30, 40, 50, 60]), 100, today=85), MeterDay(TODAY, 85)
 
     assert found.find_day(80, today=today) == TODAY
     assert found.find_day(90, today=today) == TODAY + timedelta(days=18)  # three weeks after the middle of the last one

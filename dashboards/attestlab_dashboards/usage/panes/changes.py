@@ -79,7 +79,9 @@ def _write_start(change: PreviewedChange, report: UsageReport) -> str:
 
 def _write_limits(change: PreviewedChange) -> str:
     parts = [
-        f"{len(effects)} {word}" for word, effects in (("higher", change.raised), ("lower", change.lowered)) if effects
+        f"{len(effects)} {word}"
+        for word, effects in (("higher", change.higher_limits), ("lower", change.lower_limits))
+        if effects
     ]
     return ", ".join(parts) or "none altered"
 

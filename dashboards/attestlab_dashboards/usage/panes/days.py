@@ -13,7 +13,7 @@ from attestlab_dashboards import axes
 from attestlab_dashboards.formats import count, percent
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
-from attestlab_dashboards.usage.forecast import DayUse
+from attestlab_dashboards.usage.forecast import MeterDay
 from attestlab_dashboards.usage.overview import UsageOverview, export_days, load_overview, write_days_sql
 from attestlab_dashboards.usage.state import UsageState
 from attestlab_dashboards.usage.words import plural, write_date
@@ -94,7 +94,7 @@ def tone_of(used: int, limit: int | None) -> str:
     return "red" if used >= limit else "amber"
 
 
-def _draw_day(place: int, days: Sequence[DayUse], limit: int | None, top: float, overview: UsageOverview) -> Markup:
+def _draw_day(place: int, days: Sequence[MeterDay], limit: int | None, top: float, overview: UsageOverview) -> Markup:
     day, width = days[place], axes.WIDTH / len(days)
     tip = f"{write_date(day.day, overview.today)}: {count(day.used)}"
     share = f", {percent(day.used, limit)} of the limit" if limit else ""
@@ -113,7 +113,7 @@ def _draw_day(place: int, days: Sequence[DayUse], limit: int | None, top: float,
     )
 
 
-def _write_summary(days: Sequence[DayUse], most: DayUse, limit: int | None, overview: UsageOverview) -> str:
+def _write_summary(days: Sequence[MeterDay], most: MeterDay, limit: int | None, overview: UsageOverview) -> str:
     """Write the highest day, and on how many days the threshold was reached."""
     highest = f"Highest: {count(most.used)} on {write_date(most.day, overview.today)}"
     if limit is None:
@@ -123,7 +123,7 @@ def _write_summary(days: Sequence[DayUse], most: DayUse, limit: int | None, over
     return f"{highest}, {percent(most.used, limit)} of the limit. {reached} reached {FIRST_THRESHOLD} %."
 
 
-def _list_marks(days: Sequence[DayUse], overview: UsageOverview) -> list[tuple[float, str]]:
+def _list_marks(days: Sequence[MeterDay], overview: UsageOverview) -> list[tuple[float, str]]:
     each = max(1, round(len(days) / _TIME_TICKS))
     places = range(each // 2, len(days), each)
     return [((place + 0.5) / len(days), write_date(days[place].day, overview.today)) for place in places]

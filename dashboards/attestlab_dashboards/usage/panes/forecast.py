@@ -17,7 +17,7 @@ from attestlab_dashboards.formats import count
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
-from attestlab_dashboards.usage.forecast import MIN_WEEKS, WEEK_DAYS, WEEKS, DayUse, Forecast, Outlook, Trend
+from attestlab_dashboards.usage.forecast import MIN_WEEKS, WEEK_DAYS, WEEKS, Forecast, MeterDay, Outlook, Trend
 from attestlab_dashboards.usage.overview import UsageOverview, load_overview
 from attestlab_dashboards.usage.panes.days import draw_limit_lines, draw_limit_names
 from attestlab_dashboards.usage.state import UsageState
@@ -25,6 +25,7 @@ from attestlab_dashboards.usage.words import plural, write_date, write_limit
 from attestlab_dashboards.widgets import empty, pill
 
 _AHEAD_DAYS: Final = 60  # that the chart shows at most
+_EDGE: Final = 0.04  # of the width, by which the words of the axis stay within it
 _LOOKED: Final = f"""SELECT day, used, plan_limit FROM usage WHERE resource = $meter
   AND day < (SELECT max(day) FROM usage) AND day >= (SELECT max(day) FROM usage) - INTERVAL {WEEKS * WEEK_DAYS} DAY
 ORDER BY day"""
@@ -125,7 +126,7 @@ def _draw_chart(found: Forecast, trend: Trend, limit: int, overview: UsageOvervi
         past_line=_write_line(trend, (trend.first, overview.today), span, ticks[-1]),
         line=_write_line(trend, (overview.today, last), span, ticks[-1]),
     )
-    marks = [(0.5 / span, trend.first), ((len(past) + 0.5) / span, overview.today), (1 - 0.5 / span, last)]
+    marks = [(_EDGE, trend.first), ((len(past) + 0.5) / span, overview.today), (1 - _EDGE, last)]
     return html(
         "{lane}{axis}",
         lane=axes.draw_lane(
@@ -150,7 +151,7 @@ def _find_last_day(found: Forecast, overview: UsageOverview) -> date:
     return min(wanted, overview.today + timedelta(days=_AHEAD_DAYS))
 
 
-def _draw_past(past: Sequence[DayUse], trend: Trend, span: int, top: float) -> Markup:
+def _draw_past(past: Sequence[MeterDay], trend: Trend, span: int, top: float) -> Markup:
     """Draw a bar for each day that the line was fitted to; the busiest of each week stand out."""
     width = axes.WIDTH / span
     return join(

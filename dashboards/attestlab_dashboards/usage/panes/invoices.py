@@ -38,7 +38,7 @@ _COLUMNS: Final = (
 )
 
 
-class InvoiceRow(NamedTuple):
+class IssuedInvoice(NamedTuple):
     """An issued invoice, without its lines."""
 
     number: str
@@ -53,7 +53,7 @@ class InvoiceRow(NamedTuple):
 class InvoicePage(NamedTuple):
     """A page of the invoices, how many there are, and the draft of the next one."""
 
-    rows: tuple[InvoiceRow, ...]
+    rows: tuple[IssuedInvoice, ...]
     all_rows: int
     draft: InvoiceHandle
     now: datetime
@@ -62,7 +62,7 @@ class InvoicePage(NamedTuple):
 def load_invoices(lab: Lab, state: UsageState) -> InvoicePage:
     """Load a page of the invoices."""
     found = LakeQuery(_PAGE, {"skipped": (state.page - 1) * PAGE_ROWS}).read_rows(lab)
-    rows = tuple(InvoiceRow(**{name: row[name] for name in InvoiceRow._fields}) for row in found)  # type: ignore[arg-type]  # the query has the fields' types
+    rows = tuple(IssuedInvoice(**{name: row[name] for name in IssuedInvoice._fields}) for row in found)  # type: ignore[arg-type]  # the query has the fields' types
     total = int(str(found[0]["all_rows"])) if found else 0
     return InvoicePage(rows, total, lab.billing.preview_invoice(), lab.now())
 
@@ -107,7 +107,7 @@ def _draw_draft(page: InvoicePage) -> Markup:
     )
 
 
-def _draw_row(row: InvoiceRow, now: datetime) -> list[Markup]:
+def _draw_row(row: IssuedInvoice, now: datetime) -> list[Markup]:
     tone, glyph = _TONES.get(row.status, ("calm", "minus"))
     last = row.period_end - timedelta(seconds=1)
     return [

@@ -37,7 +37,7 @@ def draw_tiles(overview: UsageOverview, _state: UsageState) -> Markup:
 def _draw_meter(overview: UsageOverview, meter: str) -> Kpi:
     item = overview.get_item(meter)
     busiest = overview.find_busiest(meter)
-    most = f"at most {count(busiest.used)} a day in four weeks"
+    most = f"at most {count(busiest.used)} in four weeks"
     return Kpi(
         label=f"{meter.capitalize()} today",
         value=_of(item),
