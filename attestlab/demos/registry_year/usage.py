@@ -17,6 +17,7 @@ from uuid import UUID
 from attestlab.attestations.events import VerificationCompleted
 from attestlab.attestations.metering import service as metering
 from attestlab.attestations.metering.service import UnwrittenVerifications, VerificationGroup
+from attestlab.billing.rules import THRESHOLDS
 from attestlab.billing.thresholds import ReachedThreshold
 from attestlab.core.db.transaction import Transaction
 from attestlab.demos.registry_year.scheduled_actions import ScheduledAction
@@ -53,7 +54,7 @@ class PastUsage:
         self._found: Sequence[ReachedThreshold] = ()
 
     def list_actions(self, end: datetime) -> Iterator[ScheduledAction]:
-        """Yield what is used on each UTC day until `end`, each followed by the sweep of a server."""
+        """Yield what is used on each UTC day until `end`, and the sweeps of a server that find something."""
         yield ScheduledAction(_AGREED_DAYS_AGO, self._agree)
         yield ScheduledAction(_ATTACHED_DAYS_AGO, self._attach)
         for days_ago in range(_FIRST_DAYS_AGO, 0, -1):
@@ -73,7 +74,8 @@ class PastUsage:
     def _use(self, days_ago: float, times: int) -> Iterator[ScheduledAction]:
         issuer_id = self._lost_issuer if days_ago == _PEAK_DAYS_AGO else self._usual_issuer
         yield ScheduledAction(days_ago, partial(self._meter, issuer_id, times))
-        yield ScheduledAction(days_ago - _UNTIL_SWEPT, self._publish, look=self._look)
+        if times >= THRESHOLDS[0] / 100 * AGREED_VERIFICATIONS:
+            yield ScheduledAction(days_ago - _UNTIL_SWEPT, self._publish, look=self._look)
 
     def _meter(self, issuer_id: UUID, times: int, tx: Transaction) -> None:
         """Count the verifications of a minute that is over, as the meter does after a pause of its writer."""

@@ -29,7 +29,7 @@ def test_a_person_asks_what_is_used_what_a_plan_changes_and_what_was_paid(
         mouse.press("FREE", "[data-pane=changes]")
         chosen = read_effects(page)
         assert page.url.endswith(CHOSEN)
-        assert "issuers" in chosen
+        assert "9 used" in chosen
         page.locator("#tools-invoices summary").click()
         with page.expect_download() as started:
             page.locator("#tools-invoices a", has_text="CSV").click()
