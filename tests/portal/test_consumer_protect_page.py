@@ -179,6 +179,7 @@ def test_a_file_is_hashed_in_the_browser_and_never_sent(
         page.get_by_label("E-mail address").fill(ADA)
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Sign in").click()
+        page.get_by_text("Choose a file").wait_for()  # the script has begun to listen
         page.get_by_label("File to protect").set_input_files(picture)
         page.get_by_text("sunset.png is read").wait_for()
         assert list_violations(page) == []
