@@ -209,6 +209,11 @@ class Settings(BaseSettings):
         return self.database_url or f"sqlite:///{self.data / 'records.db'}"
 
     @property
+    def has_stripe(self) -> bool:
+        """Whether Stripe charges tenants: it needs both secrets."""
+        return self.stripe_api_key is not None and self.stripe_webhook_secret is not None
+
+    @property
     def served_below(self) -> str:
         """The path prefix of requests for which no trusted proxy forwards one."""
         if self.path_prefix is not None:

@@ -124,7 +124,7 @@ def change_subscription(body: PlanIn, tx: Transaction, caller: Caller, billing: 
     """Change the plan: a larger one holds now, a smaller one from the end of the period on.
 
     The rest of the month is charged for a larger plan. The current plan cancels a pending change. ENTERPRISE is agreed
-    with the operator (409).
+    with the operator (409). In production a larger plan is bought in Stripe's portal alone (409).
     """
     return _render_subscription(billing.change(body.plan, caller=caller, tx=tx))
 
@@ -138,18 +138,19 @@ def list_addons(caller: Caller, billing: Billing) -> OfferedAddOnsOut:
     return OfferedAddOnsOut(items=[_render_offer(each) for each in billing.list_addons(caller=caller)])
 
 
-@routes.post("/v1/billing/addons/attach", scope=Scope.BILLING_WRITE, status=201)
+@routes.post("/v1/billing/addons/attach", scope=Scope.BILLING_WRITE, status=201, raises=(Conflict,))
 def attach_addon(body: AttachIn, tx: Transaction, caller: Caller, billing: Billing) -> AddOnOut | RawResponse:
     """Attach an add-on, or set its quantity where it is attached (200).
 
-    It raises its limit from the next request on, and is charged for the rest of the month.
+    It raises its limit from the next request on, and is charged for the rest of the month. In production more units
+    are bought in Stripe's portal alone (409).
     """
     attached = billing.attach(body.addon_key, body.quantity, caller=caller, tx=tx)
     shown = _render_addon(attached.row)
     return shown if attached.is_new else RawResponse(shown.model_dump_json().encode(), JSON, status=200)
 
 
-@routes.post("/v1/billing/addons/detach", scope=Scope.BILLING_WRITE, representation=True, raises=(NotFound,))
+@routes.post("/v1/billing/addons/detach", scope=Scope.BILLING_WRITE, representation=True, raises=(Conflict, NotFound))
 def detach_addon(
     request: Request, body: DetachIn, tx: Transaction, caller: Caller, billing: Billing
 ) -> DetachedOut | None:

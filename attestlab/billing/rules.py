@@ -163,6 +163,21 @@ def require_own_charge(provider: str | None) -> None:
         raise Conflict(f"{message} Nothing was changed.", details={"reason": "change_in_portal"})
 
 
+def require_collection(*, is_production: bool, has_stripe: bool) -> None:
+    """Require that what a tenant buys without the operator is paid for: in production only Stripe collects it.
+
+    Raises:
+        Conflict: the tenant buys it in Stripe's portal, or no payment provider is configured.
+    """
+    if not is_production:
+        return
+    if has_stripe:
+        message = "Stripe charges tenants here. Buy it in its portal, to which POST /v1/billing/portal leads."
+        raise Conflict(f"{message} Nothing was changed.", details={"reason": "change_in_portal"})
+    message = "No payment provider is configured, so nothing can be bought here. Ask the operator for the change."
+    raise Conflict(f"{message} Nothing was changed.", details={"reason": "provider_not_configured"})
+
+
 def highest_threshold(used: int, limit: int | None) -> int | None:
     """Return the highest threshold that a use reached, in percent; None below the first one, or without a limit.
 

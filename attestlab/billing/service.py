@@ -34,7 +34,7 @@ from attestlab.orgs.plans import PLANS, RAISED_BY
 from attestlab.orgs.rules import AddOn, Caller, Plan
 from attestlab.orgs.service import Orgs
 from attestlab.orgs.tables import TenantRecord
-from attestlab.settings import Settings
+from attestlab.settings import Settings, Stage
 
 
 class Billing:
@@ -53,6 +53,8 @@ class Billing:
             professional=settings.price_professional_minor,
             addon_unit=settings.price_addon_minor,
         )
+        self._is_production = settings.env is Stage.PRODUCTION
+        self._has_stripe = settings.has_stripe
 
     def list_plans(self) -> list[PricedPlan]:
         """List all plans, the smallest first."""
@@ -69,13 +71,15 @@ class Billing:
         The current plan cancels a pending change.
 
         Raises:
-            Conflict: ENTERPRISE is agreed with the operator, or Stripe charges the tenant.
+            Conflict: ENTERPRISE is agreed with the operator, Stripe charges the tenant, or in production only Stripe
+                could charge a larger plan.
         """
         with self.storage.write(tx) as tx:
             now = self.clock.now()
             account = self._renew_own(tx, caller.tenant_id, now)
             rules.require_self_service(account.plan, plan)
             if rules.is_upgrade(account.plan, plan):
+                self._require_collection()
                 account = self._move(tx, account, plan, caller, now)
             else:
                 account = _postpone(tx, account, plan, caller, now)
@@ -142,7 +146,7 @@ class Billing:
 
         Raises:
             ValidationFailed: there is no such add-on, or the quantity is not 1 to 1,000.
-            Conflict: Stripe charges the tenant.
+            Conflict: Stripe charges the tenant, or in production only Stripe could charge more units.
         """
         addon = _read_addon(key)
         if not 1 <= quantity <= MAX_QUANTITY:
@@ -152,6 +156,8 @@ class Billing:
             now = self.clock.now()
             account = self._renew_own(tx, caller.tenant_id, now)
             is_new = addon not in account.addons
+            if quantity > account.addons.get(addon, 0):
+                self._require_collection()
             return AttachedAddOn(self._set_quantity(tx, account, addon, quantity, caller, now), is_new)
 
     def detach(self, key: str, *, caller: Caller, tx: Transaction | None = None) -> SubscribedAddOnRecord:
@@ -248,6 +254,9 @@ class Billing:
     def watch_counts(self, tx: Transaction) -> None:
         """Publish what the counts of a transaction's tenants reached, just before its commit."""
         thresholds.publish_counts(tx, self.clock)
+
+    def _require_collection(self) -> None:
+        rules.require_collection(is_production=self._is_production, has_stripe=self._has_stripe)
 
     def _renew(self, tx: Transaction, tenant_id: UUID, now: datetime) -> BillingAccount:
         return renewals.renew(tx, accounts.load(tx.exec, tenant_id), self.prices, now)

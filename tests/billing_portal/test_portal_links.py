@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import httpx
 import pytest
@@ -12,6 +13,7 @@ from attestlab.billing.portal_page.service import BillingPortal
 from attestlab.billing.portal_page.shapes import PROVIDERS, BillingPortalIn
 from attestlab.billing.portal_page.store import links
 from attestlab.billing.providers.choice import PaymentProviders
+from attestlab.billing.service import Billing
 from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import format_time
 from attestlab.core.errors import Conflict, ValidationFailed
@@ -19,8 +21,8 @@ from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan, Scope
 from attestlab.settings import Settings, Stage
 from support.billing_portal import PAGE, PORTAL, RETURN_URL, make_tenant, open_portal, path_of
-from support.in_process_server import make_client
-from support.orgs import TenantClients, read_audit_trail
+from support.in_process_server import make_client, serve_in_thread
+from support.orgs import TenantClients, create_api_key, read_audit_trail
 
 HOSTILE = [
     "",
@@ -190,6 +192,30 @@ def test_nothing_stands_in_for_a_provider_in_production(lab: Installation) -> No
         assert refused.value.details == {"reason": "provider_not_configured", "provider": name.value}
     with pytest.raises(ValidationFailed, match="Invalid origin"):
         portal.order(BillingPortalIn(return_url="http://localhost/"), caller=caller)
+
+
+@pytest.mark.parametrize(
+    ("stripe", "reason"),
+    [({}, "provider_not_configured"), ({"stripe_api_key": "k", "stripe_webhook_secret": "s"}, "change_in_portal")],
+)
+def test_in_production_nothing_is_bought_that_no_provider_collects(
+    lab: Installation, stripe: dict[str, Any], reason: str
+) -> None:
+    tenant = make_tenant(lab, "Northfield")
+    settings = Settings(env=Stage.PRODUCTION, **stripe)
+    lab.billing = Billing(storage=lab.storage, clock=lab.clock, orgs=lab.orgs, settings=settings)
+    with serve_in_thread(lab) as url, make_client(url, key=create_api_key(lab, tenant)) as key:
+        bought = [
+            key.post("/v1/billing/subscription", json={"plan": "STARTER"}),
+            key.post("/v1/billing/addons/attach", json={"addon_key": "extra_issuers"}),
+        ]
+        lab.billing.set_plan(tenant.tenant_id, Plan.PROFESSIONAL, {})
+        smaller = key.post("/v1/billing/subscription", json={"plan": "STARTER"})
+        (invoice,) = key.get("/v1/billing/invoices").json()["items"]
+
+    assert [(answer.status_code, answer.json()["details"]["reason"]) for answer in bought] == [(409, reason)] * 2
+    assert (smaller.status_code, smaller.json()["pending_plan"]) == (200, "STARTER")
+    assert "PROFESSIONAL" in invoice["lines"][0]["description"]
 
 
 def test_a_repeated_request_gets_the_same_link_and_another_one_a_new_link(clients: TenantClients) -> None:
