@@ -21,7 +21,13 @@ PACKAGES = {"attestlab": ROOT / "attestlab", "attestlab_dashboards": ROOT / "das
 MODULES = sorted(path for package in PACKAGES.values() for path in package.rglob("*.py"))
 FOLDERS = ("attestlab", "benchmarks", "dashboards", "tests")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-MUTANTS = sorted((ROOT / "tests" / "mutants" / "list").glob("*.toml"))
+PAGES = sorted(
+    path
+    for folder in ("templates", "assets")
+    for path in (ROOT / "attestlab" / "portal" / folder).rglob("*")
+    if path.suffix in (".html", ".css", ".js") and ".min." not in path.name
+)
+TEST_LISTS = sorted(path for kind in ("*.toml", "*.yaml") for path in (ROOT / "tests").glob(f"**/{kind}"))
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 PRIVATE_WORDS = (
@@ -173,7 +179,7 @@ def is_participle(word: str) -> bool:
 
 
 def private_words() -> Iterator[Place]:
-    """Find words of the house's former dialect in comments, texts, documents, notebooks, mutants and names."""
+    """Find words of the house's former dialect in comments, texts, documents, pages, notebooks, lists and names."""
     for path in python_files():
         if path == Path(__file__):
             continue
@@ -181,7 +187,7 @@ def private_words() -> Iterator[Place]:
             yield from _words_in_texts(path)
         if any(word in source(path) for word in _PRIVATE_IN_NAMES):  # parsing them all takes five
             yield from _words_in_names(path)
-    for path in (*DOCUMENTS, *MUTANTS):
+    for path in (*DOCUMENTS, *PAGES, *TEST_LISTS):
         yield from _words_in(path, 1, source(path))
     for path in NOTEBOOKS:
         cells = json.loads(source(path))["cells"]

@@ -94,7 +94,7 @@ class BillingCollection(Collection[InvoiceHandle]):
 
         Raises:
             ValidationFailed: there is no such plan.
-            Conflict: ENTERPRISE is agreed with the operator.
+            Conflict: ENTERPRISE is agreed with the operator, or in production only Stripe could charge the plan.
 
         >>> lab.billing.change(plan="STARTER").pending_plan
         'STARTER'
@@ -127,6 +127,7 @@ class BillingCollection(Collection[InvoiceHandle]):
 
         Raises:
             ValidationFailed: there is no such add-on, or the quantity is not 1 to 1,000.
+            Conflict: in production only Stripe could charge more units.
 
         >>> lab.billing.attach("webhook_pack", 2).quantity
         2
