@@ -214,7 +214,7 @@ def test_page_without_a_file_hash_offers_no_comparison(anyone: httpx.Client, lab
 @pytest.mark.parametrize(
     ("tier", "who"),
     [
-        (TrustTier.SELF_SIGNED, r"An issuer \w+ has verified"),
+        (TrustTier.SELF_SIGNED, r"An unverified issuer"),
         (TrustTier.BASIC, r"The owner of northfield\.example\.edu"),
         (TrustTier.VERIFIED, r"Northfield University"),
     ],
@@ -479,7 +479,8 @@ def test_every_link_leads_somewhere(anyone: httpx.Client, lab: Installation, cal
 
     links = [str(part["href"]) for tag in ("a", "link") for part in page.all(tag)]
     links += [str(part["src"]) for tag in ("img", "script") for part in page.all(tag)]
-    statuses = {link: anyone.get(urljoin(f"/a/{attestation_id}", link)).status_code for link in links}
+    there = [urljoin(f"/a/{attestation_id}", link) for link in links]  # the inbox leads a stranger to the sign-in
+    statuses = {link: anyone.get(link, follow_redirects=True).status_code for link in there}
 
     assert set(statuses.values()) == {200}
     assert len(statuses) == 15
