@@ -483,7 +483,7 @@ def test_every_link_leads_somewhere(anyone: httpx.Client, lab: Installation, cal
     statuses = {link: anyone.get(link, follow_redirects=True).status_code for link in there}
 
     assert set(statuses.values()) == {200}
-    assert len(statuses) == 15
+    assert len(statuses) == 16
 
 
 def test_an_uploaded_logo_is_shown(anyone: httpx.Client, lab: Installation, caller: Caller) -> None:
