@@ -51,8 +51,8 @@ def get(execute: Execute, post_id: UUID) -> BlogPostRecord:
 
 def find_by_slug(execute: Execute, slug: str) -> BlogPostRecord | None:
     """Return the post that has this slug, or was public under it."""
-    its_slugs = select(slugs.c.post_id).where(slugs.c.slug == slug)
-    query = select(*posts.c).where(or_(posts.c.slug == slug, posts.c.id.in_(its_slugs)), _IS_THERE)
+    of_slug = select(slugs.c.post_id).where(slugs.c.slug == slug).scalar_subquery()  # with IN, PostgreSQL scans posts
+    query = select(*posts.c).where(or_(posts.c.slug == slug, posts.c.id == of_slug), _IS_THERE)
     return fetch_one(execute(query), BlogPostRecord)
 
 

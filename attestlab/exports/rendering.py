@@ -21,6 +21,7 @@ from attestlab.web.response import RawResponse
 
 JWT: Final = "jwt"
 VC_JWT: Final = "application/vc+jwt"
+SD_JWT: Final = "application/dc+sd-jwt"
 VARY_ACCEPT: Final = {"Vary": "Accept"}
 _render_badge = RowRenderer(BadgeOut, VerifiedBadge)
 # An SVG that a browser opens directly is a page: it may show the logo that it contains, and nothing else.

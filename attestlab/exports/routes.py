@@ -27,7 +27,7 @@ from attestlab.web.routing.routes import Routes
 routes = Routes("exports")
 _CACHE_CONTROL = f"public, max-age={int(TTL.total_seconds())}"
 _VC_JWT = rendering.VC_JWT
-_SD_JWT = "application/dc+sd-jwt"
+_SD_JWT = rendering.SD_JWT
 _JWK = "application/jwk+json"
 
 

@@ -23,7 +23,7 @@ from attestlab.portal.page_forms import (
 )
 from attestlab.portal.protection_forms import create_protection
 from attestlab.protections.service import Protections
-from attestlab.protections.shapes import ProtectionPatch, ProtectionsQuery
+from attestlab.protections.shapes import ProtectionPatch, ProtectionRevocationIn, ProtectionsQuery
 from attestlab.web.executor import Executor
 from attestlab.web.paging import decode_id, split_page
 from attestlab.web.request import Request
@@ -56,9 +56,13 @@ class ProtectForm(In, source="CONTRACT 11.3"):
     form_token: str = Field(default="", repr=False)
     """The token of the forms of this session. Format: 43 base64url characters."""
     action: str = ""
-    """What to do: protect content, change who sees a protection, or remove it. Format: create, change or remove."""
+    """What to do: protect content, change who sees a protection, revoke or remove it.
+    Format: create, change, revoke or remove.
+    """
     id: str = ""
-    """The protection to change or remove. Format: UUID, 36 characters."""
+    """The protection to change, revoke or remove. Format: UUID, 36 characters."""
+    reason: str = ""
+    """Why it is revoked; the log contains only a commitment to it. Format: text, 1-1000 characters."""
     content_hash: str = ""
     """Hash of the content. Format: SHA-256, 64 hex digits of either case."""
     title: str = ""
@@ -116,10 +120,10 @@ async def send_protect_form(
     links: Links,
     executor: Executor,
 ) -> RawResponse:
-    """Protect content, change who sees a protection, or remove it, with a form of the page.
+    """Protect content, change who sees a protection, revoke or remove it, with a form of the page.
 
-    A form without the token of the session gets 403. The page says what is wrong. Programs use `POST
-    /v1/consumer/protections`.
+    A form without the token of the session gets 403. The page says what is wrong. Programs use
+    `/v1/consumer/protections` and the paths below it.
     """
     session = await executor.read(page_sessions.find, request)
     if session is None:
@@ -147,6 +151,10 @@ async def _do(
         patch = read_form(ProtectionPatch, {"visibility": body.visibility})
         protection_id = parse_uuid(body.id)
         await executor.write(lambda tx: protections.update(protection_id, patch, caller=caller, tx=tx))
+    elif body.action == "revoke":
+        reason = read_form(ProtectionRevocationIn, {"reason": body.reason}).reason
+        protection_id = parse_uuid(body.id)
+        await executor.write(lambda tx: protections.revoke(protection_id, reason=reason, caller=caller, tx=tx))
     elif body.action == "remove":
         protection_id = parse_uuid(body.id)
         await executor.write(lambda tx: protections.delete(protection_id, caller=caller, tx=tx))

@@ -49,6 +49,7 @@ from attestlab.policy.profiles import routes as profile_routes
 from attestlab.portal import billing_routes as billing_page_routes
 from attestlab.portal import blog_routes as blog_page_routes
 from attestlab.portal import (
+    consumer_download_routes,
     consumer_inbox_routes,
     consumer_password_routes,
     consumer_portfolio_routes,
@@ -116,6 +117,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     consumer_signup_routes.routes,
     consumer_signin_routes.routes,
     consumer_password_routes.routes,
+    consumer_download_routes.routes,
     consumer_inbox_routes.routes,
     consumer_protect_routes.routes,
     consumer_settings_routes.routes,

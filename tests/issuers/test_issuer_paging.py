@@ -7,32 +7,15 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection
 
 from attestlab.installation import Installation
 from attestlab.issuers import store
 from attestlab.orgs.rules import Caller, Plan
 from support.in_process_server import make_client, serve_in_thread
+from support.query_plans import explain_queries, is_sorted
 
 INDEX = "ix_issuers_tenant_id_id"
-
-
-def plan_of_page(connection: Connection, *, is_sqlite: bool, **query: Any) -> str:
-    """The engine's plan for a page, as text; PostgreSQL is kept from scanning the few rows that there are."""
-    statements: list[tuple[str, Any]] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool) -> None:
-        statements.append((statement, parameters))
-
-    event.listen(connection.engine, "before_cursor_execute", note)
-    store.page(connection, limit=50, **query)
-    event.remove(connection.engine, "before_cursor_execute", note)
-    if not is_sqlite:
-        connection.exec_driver_sql("SET enable_seqscan = off")
-        connection.exec_driver_sql("SET enable_bitmapscan = off")
-    explain = "EXPLAIN QUERY PLAN" if is_sqlite else "EXPLAIN"
-    ((statement, parameters),) = statements
-    return "\n".join(str(row[-1]) for row in connection.exec_driver_sql(f"{explain} {statement}", parameters))
 
 
 @pytest.mark.both_engines
@@ -40,15 +23,10 @@ def plan_of_page(connection: Connection, *, is_sqlite: bool, **query: Any) -> st
 def test_issuer_page_uses_an_index_without_sorting(
     lab: Installation, caller: Caller, before: UUID | None, offset: int
 ) -> None:
-    with lab.storage.engine.connect() as connection:
-        plan = plan_of_page(
-            connection, is_sqlite=lab.storage.is_sqlite, tenant_id=caller.tenant_id, before=before, offset=offset
-        )
-        connection.rollback()
+    wanted: dict[str, Any] = {"tenant_id": caller.tenant_id, "before": before, "offset": offset, "limit": 50}
+    plan = explain_queries(lab.storage, lambda connection: store.page(connection, **wanted))
 
-    assert INDEX in plan
-    assert "B-TREE" not in plan
-    assert "Sort" not in plan
+    assert (INDEX in plan, is_sorted(plan)) == (True, False)
 
 
 def test_offset_query_runs_in_a_thread(lab: Installation, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,8 @@ from support.in_process_server import make_client
 from support.orgs import PASSWORD
 from support.portal import CLAIMS, ParsedPage, mint_document
 
+DOWNLOADS = ("record.json", "sd-jwt")
+
 
 @pytest.fixture
 def attestation(lab: Installation, caller: Caller, ada: ConsumerCreated) -> UUID:
@@ -57,14 +59,29 @@ def test_the_links_of_an_item_work(
 ) -> None:
     item, *_ = find_item(lab, ada)
     page = consumer.get(f"/inbox/{item}")
-    links = [str(each["href"]) for each in ParsedPage(page.text).all("a") if f"/a/{attestation}" in str(each["href"])]
+    hrefs = [str(each["href"]) for each in ParsedPage(page.text).all("a")]
+    links = [href for href in hrefs if f"/a/{attestation}" in href or href.startswith(item)]
 
-    assert [link.partition("?")[0].rpartition("/")[2] for link in links] == [
-        str(attestation),
-        "bundle.json",
-        "open-badge",
-    ]
-    assert {consumer.client.get(page.url.join(link)).status_code for link in links} == {200}
+    names = [link.partition("?")[0].rpartition("/")[2] for link in links]
+    assert names == [str(attestation), "record.json", "bundle.json", "sd-jwt", "open-badge"]
+    answers = [consumer.client.get(page.url.join(link)) for link in links]
+    assert {answer.status_code for answer in answers} == {200}
+    assert answers[1].json()["payload"]["claims"] == CLAIMS
+    assert answers[3].text.count("~") > len(CLAIMS)  # a disclosure follows each
+
+
+def test_a_revoked_attestation_has_no_credential_to_download(
+    consumer: BrowserVisitor, lab: Installation, caller: Caller, ada: ConsumerCreated, attestation: UUID
+) -> None:
+    item, *_ = find_item(lab, ada)
+    lab.attestations.revoke(attestation, reason="in error", caller=caller)
+    page = ParsedPage(consumer.get(f"/inbox/{item}").text)
+
+    assert {f"{item}/sd-jwt", f"{item}/record.json"} & {each["href"] for each in page.all("a")} == {
+        f"{item}/record.json"
+    }
+    assert consumer.get(f"/inbox/{item}/record.json").json()["status"] == "REVOKED"
+    assert consumer.get(f"/inbox/{item}/sd-jwt").status_code == 409
 
 
 def test_a_stranger_signs_in_first(url: str, lab: Installation, ada: ConsumerCreated, attestation: UUID) -> None:
@@ -75,11 +92,15 @@ def test_a_stranger_signs_in_first(url: str, lab: Installation, ada: ConsumerCre
             stranger.get("/inbox"),
             stranger.get(f"/inbox/{item}"),
             stranger.send(f"/inbox/{item}", action="READ"),
+            *(stranger.get(f"/inbox/{item}/{name}") for name in DOWNLOADS),
         ]
 
-    assert [answer.status_code for answer in answers] == [303] * 3
+    assert [answer.status_code for answer in answers] == [303] * 5
     there = f"../signin?next=inbox/{item}"
-    assert [answer.headers["Location"] for answer in answers] == ["signin?next=inbox", there, there]
+    assert [answer.headers["Location"] for answer in answers] == [
+        *("signin?next=inbox", there, there),
+        *[f"../{there}"] * 2,
+    ]
     assert find_item(lab, ada)[1] == ReadState.UNREAD
 
 
@@ -90,8 +111,9 @@ def test_another_consumer_finds_nothing(url: str, lab: Installation, ada: Consum
         eve = BrowserVisitor(client)
         eve.sign_in(email="eve@consumers.example")
         answers = [eve.get(f"/inbox/{item}"), eve.send_signed("/settings", to=f"/inbox/{item}", action="decline")]
+        answers += [eve.get(f"/inbox/{item}/{name}") for name in DOWNLOADS]
 
-    assert [answer.status_code for answer in answers] == [404, 404]
+    assert [answer.status_code for answer in answers] == [404] * 4
     assert find_item(lab, ada)[1:] == (ReadState.UNREAD, "DELIVERED")
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from attestlab.attestations.inbox.shapes import InboxFilter
 from attestlab.installation import Installation
+from attestlab.orgs.rules import Caller
 from attestlab.orgs.service import ConsumerCreated
 from attestlab.protections.shapes import ProtectionsQuery
 from attestlab.protections.store import AttestedProtection
@@ -16,7 +18,7 @@ from support.consumer_pages import ADA, BrowserVisitor, consumer_caller
 from support.dashboards.hostile import PAYLOADS, TRACES
 from support.in_process_server import make_client
 from support.orgs import PASSWORD
-from support.portal import ParsedPage
+from support.portal import ParsedPage, mint_document
 
 SUNSET = hashlib.sha256(b"the picture of a sunset").hexdigest()
 FORM = {
@@ -95,6 +97,28 @@ def test_visibility_is_changed_and_protections_are_removed(
     assert list_protections(lab, ada) == []
 
 
+def test_own_content_is_revoked_with_a_reason_and_a_received_credential_is_not(
+    consumer: BrowserVisitor, lab: Installation, caller: Caller, ada: ConsumerCreated
+) -> None:
+    consumer.send_signed("/protect", **FORM)
+    mint_document(lab, caller, recipient_email=ADA)
+    [entry] = lab.inbox.page(InboxFilter.ALL, caller=consumer_caller(lab, ada)).entries
+    consumer.send_signed(f"/inbox/{entry.id}", action="show", title="My degree", visibility="public")
+    degree, sunset = (str(each.row.id) for each in list_protections(lab, ada))
+    assert consumer.get("/protect").text.count('value="revoke"') == 1
+
+    without = consumer.send_signed("/protect", action="revoke", id=sunset, reason="")
+    assert (without.status_code, "Reason: " in without.text) == (400, True)
+    assert consumer.send_signed("/protect", action="revoke", id=degree, reason="not mine").status_code == 409
+    assert [each.status(lab.clock.now()) for each in list_protections(lab, ada)] == ["VALID", "VALID"]
+
+    done = consumer.send_signed("/protect", action="revoke", id=sunset, reason="published by mistake")
+    assert (done.status_code, done.headers["Location"]) == (303, "protect")
+    assert [each.status(lab.clock.now()) for each in list_protections(lab, ada)] == ["VALID", "REVOKED"]
+    assert 'value="revoke"' not in consumer.get("/protect").text
+    assert consumer.send_signed("/protect", action="revoke", id=sunset, reason="again").status_code == 409
+
+
 @pytest.mark.parametrize(
     ("changes", "status", "problem"),
     [
@@ -112,6 +136,9 @@ def test_visibility_is_changed_and_protections_are_removed(
         ({"file_size": "9" * 30}, 400, "File size: "),
         ({"action": ""}, 400, "one of its buttons"),
         ({"action": "change", "id": "x"}, 400, ""),
+        ({"action": "revoke", "id": "x", "reason": "gone"}, 400, ""),
+        ({"action": "revoke", "id": "0193b5a0-7f3c-7abc-8def-0123456789ab", "reason": "gone"}, 404, ""),
+        ({"action": "revoke", "reason": "x" * 1001}, 400, "Reason: "),
         ({"action": "remove", "id": "0193b5a0-7f3c-7abc-8def-0123456789ab"}, 404, ""),
     ],
 )
@@ -155,10 +182,10 @@ def test_another_consumers_protection_is_not_found(url: str, consumer: BrowserVi
         other.sign_in(email="eve@consumers.example")
         other.send_signed("/protect", **FORM)
     [protection] = list_protections(lab, eve)
-    for action in ("change", "remove"):
-        answer = consumer.send_signed("/protect", action=action, id=str(protection.row.id), visibility="private")
-        assert answer.status_code == 404
-    assert list_protections(lab, eve)[0].row.visibility == "public"
+    for action in ("change", "revoke", "remove"):
+        sent = {"id": str(protection.row.id), "visibility": "private", "reason": "not hers"}
+        assert consumer.send_signed("/protect", action=action, **sent).status_code == 404
+    assert list_protections(lab, eve) == [protection]
 
 
 @needs_chromium

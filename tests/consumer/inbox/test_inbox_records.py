@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import Connection, event, select, update
+from sqlalchemy import Connection, select, update
 
 from attestlab import migrations
 from attestlab.attestations.inbox import store
@@ -24,6 +24,7 @@ from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from support.earlier_records import undo_revisions_since
 from support.inbox import Json, Recipient, Registry, serve_registry
+from support.query_plans import explain_queries, is_scanned
 
 PAGE = 10
 OLDER_ITEMS = """
@@ -120,31 +121,13 @@ def test_fsck_finds_a_wrong_count_and_a_changed_recipient(registry: Registry, ad
 def test_a_page_reads_ranges_of_one_index(
     registry: Registry, states: tuple[ReadState, ...], before: UUID | None
 ) -> None:
-    storage = registry.lab.storage
-    with storage.engine.connect() as connection:
-        plan = plan_of_page(connection, is_sqlite=storage.is_sqlite, states=states, before=before)
-        connection.rollback()
+    plan = explain_queries(
+        registry.lab.storage,
+        lambda connection: store.page(connection.execute, uuid4(), states, before=before, limit=50),
+    )
 
     assert plan.count("ix_inbox_items_of_account") == len(states)
-    assert not any(scan in plan for scan in ("SCAN inbox_items", "Seq Scan on inbox_items"))
-
-
-def plan_of_page(connection: Connection, *, is_sqlite: bool, states: tuple[ReadState, ...], before: Any) -> str:
-    """The engine's plan for a page, as text; PostgreSQL is kept from scanning the few rows that there are."""
-    statements: list[tuple[str, Any]] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool) -> None:
-        statements.append((statement, parameters))
-
-    event.listen(connection.engine, "before_cursor_execute", note)
-    store.page(connection.execute, uuid4(), states, before=before, limit=50)
-    event.remove(connection.engine, "before_cursor_execute", note)
-    if not is_sqlite:
-        connection.exec_driver_sql("SET enable_seqscan = off")
-        connection.exec_driver_sql("SET enable_bitmapscan = off")
-    explain = "EXPLAIN QUERY PLAN" if is_sqlite else "EXPLAIN"
-    ((statement, parameters),) = statements
-    return "\n".join(str(row[-1]) for row in connection.exec_driver_sql(f"{explain} {statement}", parameters))
+    assert not is_scanned(plan, "inbox_items")
 
 
 @pytest.mark.tampered

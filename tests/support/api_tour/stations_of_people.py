@@ -149,6 +149,8 @@ def _use_consumer_pages(tour: TourRecorder, browser: httpx.Client, email: str) -
     page = tour.call("get_inbox_page", browser)
     [item] = set(re.findall(r'href="inbox/([0-9a-f-]{36})"', page or browser.get("/inbox").text))
     tour.call("get_inbox_item_page", browser, id=item)
+    tour.call("download_inbox_record", browser, id=item)
+    tour.call("download_inbox_sd_jwt", browser, id=item)
     tour.call("send_inbox_item_form", browser, {**session, "action": "ARCHIVED"}, id=item)
     picture = {"content_hash": PICTURE, "title": "A comet", "content_type": "image", "category": "photo"}
     tour.call("send_protect_form", browser, {**session, "action": "create", **picture, "visibility": "public"})
