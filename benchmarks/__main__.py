@@ -89,6 +89,12 @@ def _wait_figures(folder: Path) -> Iterator[Figure]:
     return report.figures(folder)
 
 
+def _people_figures(folder: Path) -> Iterator[Figure]:
+    from benchmarks import people  # loaded late: only this group starts PostgreSQL and the blog
+
+    return people.figures(folder)
+
+
 GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "http": over_http.figures,
     "log": log_alone.figures,
@@ -111,6 +117,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "webhooks": _webhook_figures,
     "postgresql": _postgresql_figures,
     "waits": _wait_figures,
+    "people": _people_figures,
 }
 
 

@@ -3,7 +3,7 @@
 `POST /verify` parses the JSON and verifies one Ed25519 signature. `POST /mint` parses
 the JSON, makes one Ed25519 signature and responds when one row is durable in SQLite
 (WAL, `synchronous=FULL`); rows that wait while a commit is in flight go into the next.
-`POST /record` does the same without a signature.
+`POST /record` does the same without a signature. `GET /bytes/NAME` answers the bytes of a file of its folder.
 `make bench` measures the cost of everything that AttestLab does in addition.
 """
 
@@ -17,6 +17,7 @@ import secrets
 import sqlite3
 import threading
 from base64 import urlsafe_b64encode
+from functools import cache
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -110,6 +111,20 @@ class Record(RequestHandler):
         self.write({"id": identifier.hex(), "score": body["score"]})
 
 
+class Bytes(RequestHandler):
+    def initialize(self, folder: Path) -> None:
+        self.folder = folder
+
+    def get(self, name: str) -> None:
+        self.set_header("Content-Type", "text/html; charset=UTF-8")
+        self.write(_read_once(self.folder / name))
+
+
+@cache
+def _read_once(path: Path) -> bytes:
+    return path.read_bytes()
+
+
 async def serve(port: int, data: Path) -> None:
     """Serve until the process ends; the first line on stdout is the address."""
     key = Ed25519PrivateKey.generate()
@@ -119,6 +134,7 @@ async def serve(port: int, data: Path) -> None:
             ("/verify", Verify, {"key": key}),
             ("/mint", Mint, {"key": key, "records": records}),
             ("/record", Record, {"records": records}),
+            (r"/bytes/([a-z]+)", Bytes, {"folder": data}),
         ]
     )
     server = HTTPServer(application)

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,9 +45,11 @@ def run_floor(folder: Path) -> Iterator[Server]:
 
 
 @contextmanager
-def run_attestlab(folder: Path, *, database_url: str | None = None) -> Iterator[Server]:
-    """Run the real server on a folder that `init` has created."""
-    with start_server([str(ATTESTLAB), "serve", *_records(folder, database_url), "--port", "0"]) as server:
+def run_attestlab(
+    folder: Path, *, database_url: str | None = None, command: Sequence[str] = (str(ATTESTLAB),)
+) -> Iterator[Server]:
+    """Run the real server on a folder that `init` has created; another `command` may run it in part."""
+    with start_server([*command, "serve", *_records(folder, database_url), "--port", "0"]) as server:
         yield server
 
 

@@ -65,10 +65,10 @@ def serve_installation(
         servers.run_attestlab(data, database_url=database_url) as server,
         httpx.Client(base_url=server.url, headers={"X-API-Key": made["api_key"]}, timeout=TIMEOUT_S) as client,
     ):
-        yield ServedInstallation(server, client, made["api_key"], made["log_vkey"], _build_mint_body(client))
+        yield ServedInstallation(server, client, made["api_key"], made["log_vkey"], build_mint_body(client))
 
 
-def _build_mint_body(client: httpx.Client) -> dict[str, Any]:
+def build_mint_body(client: httpx.Client) -> dict[str, Any]:
     """Create an issuer with a managed key, and return the body of a mint by it."""
     profile = {"name": "Registrar", "domain": "registrar.example", "alg": "Ed25519"}
     issuer = client.post("/v1/issuers", json=profile).raise_for_status().json()

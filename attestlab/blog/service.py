@@ -105,8 +105,9 @@ class Blog:
         Raises:
             NotFound: no post has or had this slug, or it is a draft.
         """
-        with self.storage.read(tx) as connection:
-            row = store.find_by_slug(connection.execute, slug)
+        row = self.storage.cached_read(
+            ("blog post", slug), lambda connection: store.find_by_slug(connection.execute, slug), tx
+        )
         if row is None or row.status == PostStatus.DRAFT:
             raise NotFound("blog post", slug)
         return row

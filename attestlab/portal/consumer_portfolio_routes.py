@@ -53,6 +53,6 @@ def get_portfolio_page(
     )
     older = None if cursor is None else urlencode({"cursor": cursor})
     page = protection_pages.portfolio_page(
-        portfolio._replace(protections=shown), next_query=older, portal_url=links.portal_url, now=request.now
+        portfolio._replace(protections=tuple(shown)), next_query=older, portal_url=links.portal_url, now=request.now
     )
     return to_response(page)

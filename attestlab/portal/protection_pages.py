@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 from attestlab.delivery.share_links import Links
@@ -14,6 +15,7 @@ from attestlab.portal.page_forms import FormProblem
 from attestlab.protections.service import Portfolio
 from attestlab.protections.store import AttestedProtection
 
+_CACHE_SIZE: Final = 64
 EMPTY_FORM: Final = {
     **dict.fromkeys(("content_hash", "title", "description", "file_name", "file_size"), ""),
     "content_type": "other",
@@ -41,30 +43,39 @@ def protect_page(
         session=session,
         problem=problem,
         sent=sent or EMPTY_FORM,
-        protections=[_view(each, now, key=links.share_key(each.attestation_id)) for each in found],
+        protections=[_view(each, each.status(now).value, key=links.share_key(each.attestation_id)) for each in found],
         next_query=next_query,
     )
 
 
 def portfolio_page(portfolio: Portfolio, *, next_query: str | None, portal_url: str, now: datetime) -> Html:
-    """Render the public page of a consumer, whose links have no share key; `next_query` leads to older entries."""
+    """Render the public page of a consumer, whose links have no share key; `next_query` leads to older entries.
+
+    The same state of a portfolio has the same page, so that it is rendered once.
+    """
+    statuses = tuple(each.status(now).value for each in portfolio.protections)
+    return _render_portfolio(portfolio, statuses, next_query, portal_url)
+
+
+@lru_cache(_CACHE_SIZE)
+def _render_portfolio(portfolio: Portfolio, statuses: tuple[str, ...], next_query: str | None, portal_url: str) -> Html:
     account = portfolio.account
     return render_page(
         "consumer/portfolio.html",
         root="../",
         user={"name": account.name, "username": account.username, "bio": account.bio},
         summary=account.bio or f"What {account.name} protects and shows.",
-        protections=[_view(each, now) for each in portfolio.protections],
+        protections=[_view(*each) for each in zip(portfolio.protections, statuses, strict=True)],
         next_query=next_query,
         page_url=f"{portal_url}/u/{account.username}",
     )
 
 
-def _view(found: AttestedProtection, now: datetime, *, key: str | None = None) -> Mapping[str, object]:
+def _view(found: AttestedProtection, status: str, *, key: str | None = None) -> Mapping[str, object]:
     page = f"a/{found.attestation_id}"
     return {
         **found.row._asdict(),
         "link": page if key is None else f"{page}?k={key}",
         "verification_count": found.verification_count,
-        "attestation_status": found.status(now).value,
+        "attestation_status": status,
     }

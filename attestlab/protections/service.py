@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from attestlab.attestations.minting import MintRequest, PreparedAttestation
@@ -15,6 +15,7 @@ from attestlab.consumer.accounts.store import PersonalAccount
 from attestlab.consumer.inbox import store as inbox_store
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
+from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied
 from attestlab.core.ids import new_id
@@ -32,6 +33,9 @@ from attestlab.protections.tables import ProtectionDayRecord, ProtectionRecord
 from attestlab.protections.verification_counts import fill_days
 
 
+MAX_RECENT: Final = 64  # pages of portfolios that each thread keeps until the next commit, some 10 MB at most
+
+
 class PreparedProtection(NamedTuple):
     """A validated request with the signed attestation of own content; `attestation` is None for a received one."""
 
@@ -44,7 +48,15 @@ class Portfolio(NamedTuple):
     """A consumer with some of their public protections."""
 
     account: PersonalAccount
-    protections: Sequence[AttestedProtection]
+    protections: tuple[AttestedProtection, ...]
+
+
+class PortfolioPlace(NamedTuple):
+    """The part of a portfolio that a page shows."""
+
+    username: str
+    before: UUID | None
+    limit: int
 
 
 class Protections:
@@ -195,16 +207,26 @@ class Protections:
         return fill_days(found, protection_id, today=today, days=days)
 
     def get_portfolio(self, username: str, *, before: UUID | None = None, limit: int = 50) -> Portfolio:
-        """Return the public portfolio of a consumer, newest protections first.
+        """Return the public portfolio of a consumer, newest protections first, as it is since the last commit.
 
         Raises:
             NotFound: no account has this username, or their portfolio is private.
         """
+        place = PortfolioPlace(username, before, limit)
         with self.storage.read() as connection:
-            account = account_store.find_account_by_username(connection.execute, username)
-            if account is None or account.portfolio_visibility != PortfolioVisibility.PUBLIC:
-                raise NotFound("portfolio", username)
-            return Portfolio(account, store.page_public(connection.execute, account.id, before=before, limit=limit))
+            recent: dict[PortfolioPlace, Portfolio] = self.storage.load_cached(connection, "portfolios", lambda _: {})
+            found = recent.get(place) or _load_portfolio(connection.execute, place)
+        if len(recent) < MAX_RECENT:
+            recent[place] = found
+        return found
+
+
+def _load_portfolio(execute: Execute, place: PortfolioPlace) -> Portfolio:
+    account = account_store.find_account_by_username(execute, place.username)
+    if account is None or account.portfolio_visibility != PortfolioVisibility.PUBLIC:
+        raise NotFound("portfolio", place.username)
+    found = store.page_public(execute, account.id, before=place.before, limit=place.limit)
+    return Portfolio(account, tuple(found))
 
 
 def _publish(tx: Transaction, row: ProtectionRecord, minted: PreparedAttestation, at: datetime) -> None:
