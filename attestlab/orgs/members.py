@@ -241,21 +241,29 @@ class People:
         is_elsewhere = holder is not None and holder.tenant_id != caller.tenant_id
         known = shadowed or (None if is_elsewhere else holder)
         user_id = new_id(now) if known is None else known.id
-        place = {
-            "email": role_rules.shadowed_address(user_id) if is_elsewhere else address,
-            "invited_address": address if is_elsewhere else None,
-        }
+        email = role_rules.shadowed_address(user_id) if is_elsewhere else address
+        invited_address = address if is_elsewhere else None
         if known is None:
             row = UserRecord(
-                **{"id": user_id, "tenant_id": caller.tenant_id, "name": name, "created_at": now, **place},
-                **{"org_id": store.get_first_org(tx.exec, caller.tenant_id), "password_hash": ""},
-                **{"status": UserStatus.INVITED.value, **invitation._asdict()},
+                id=user_id,
+                tenant_id=caller.tenant_id,
+                org_id=store.get_first_org(tx.exec, caller.tenant_id),
+                email=email,
+                name=name,
+                password_hash="",
+                roles=invitation.roles,
+                created_at=now,
+                status=UserStatus.INVITED.value,
+                invitation_sha256=invitation.invitation_sha256,
+                invited_until=invitation.invited_until,
+                invited_address=invited_address,
             )
             return audited_write.insert(tx, store.users, row, context)
         if known.status != UserStatus.INVITED:
             raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
         role_rules.require_may_change(role_rules.parse_roles(known.roles), caller=caller)
-        renewed = {**place, **invitation._asdict(), "name": name or known.name}
+        address_now = {"email": email, "invited_address": invited_address}
+        renewed = {**address_now, **invitation._asdict(), "name": name or known.name}
         return audited_write.change(tx, store.users, known, renewed, context)
 
     def _find_invited(self, execute: Execute, token_sha256: bytes) -> UserRecord:

@@ -9,7 +9,7 @@ from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied
 from attestlab.delivery.share_links import Links
 from attestlab.orgs.rules import Caller, ConsumerScope, Realm
-from attestlab.protections.rendering import render_day, render_entry, render_protection
+from attestlab.protections.rendering import render_day, render_entries, render_protection
 from attestlab.protections.service import PreparedProtection, Protections
 from attestlab.protections.shapes import (
     PortfolioOut,
@@ -181,8 +181,8 @@ def get_portfolio(request: Request, username: str, query: PageQuery, protections
     account, found = protections.get_portfolio(username, before=before, limit=query.limit + 1)
     shown, cursor = split_page(found, limit=query.limit, kind=_PORTFOLIO, position=_position)
     user = PortfolioUserOut(name=account.name, username=username, bio=account.bio)
-    entries = [render_entry(each, now=request.now) for each in shown]
-    return PortfolioOut(user=user, protections=entries, next_cursor=cursor)
+    entries = render_entries(shown, now=request.now)
+    return PortfolioOut(user=user, protections=[*entries], next_cursor=cursor)
 
 
 def _position(found: AttestedProtection) -> list[str]:

@@ -32,7 +32,6 @@ from attestlab.protections.store import AttestedProtection
 from attestlab.protections.tables import ProtectionDayRecord, ProtectionRecord
 from attestlab.protections.verification_counts import fill_days
 
-
 MAX_RECENT: Final = 64  # pages of portfolios that each thread keeps until the next commit, some 10 MB at most
 
 
