@@ -20,7 +20,7 @@ from attestlab.core.db.group_commit import loop as loop_group_commit
 from attestlab.core.db.group_commit.loop import LoopGroupCommit
 from attestlab.core.db.group_commit.thread import MAX_GROUP_SIZE, ThreadGroupCommit
 from attestlab.core.db.storage import CommitUnknown, NotBegun, Storage
-from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.core.errors import Conflict, Unavailable
 from attestlab.core.records import outbox
 from attestlab.core.records.hash_chain import link_hash
@@ -131,10 +131,10 @@ def fail_to_begin(storage: Storage, *attempts: int) -> None:
     """Let the transactions of these numbers not begin, as at a lock that another process holds for too long."""
     begin, number = storage.begin, count()
 
-    def begin_or_fail(*, is_migration: bool = False) -> Transaction:
+    def begin_or_fail(*, is_migration: bool = False, foreseen: Foreseen | None = None) -> Transaction:
         if next(number) in attempts:
             raise NotBegun(OSError("the records are locked"))
-        return begin(is_migration=is_migration)
+        return begin(is_migration=is_migration, foreseen=foreseen)
 
     storage.begin = begin_or_fail  # type: ignore[method-assign]
     storage.try_begin = lambda: None  # type: ignore[method-assign]
