@@ -14,12 +14,15 @@ from typing import Any
 import httpx
 import pytest
 from conftest import MakeTemplate
+from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 from attestlab.core.db import occupancy, postgresql
+from attestlab.core.db.foreseen_reads import ForeseenQuery
 from attestlab.core.db.group_commit.thread import ThreadGroupCommit
 from attestlab.core.db.postgresql import DatabaseUnreachable, Limits
 from attestlab.core.db.storage import NotBegun, Storage
+from attestlab.core.db.transaction import Foreseen
 from attestlab.core.errors import Unavailable
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.installation import Installation
@@ -88,6 +91,27 @@ def test_reads_of_a_silent_database_share_one_wait(through: tuple[TcpProxy, str]
         assert isinstance(first, OperationalError)
         assert one_wait_s >= QUICK.answer_s
         assert sum(isinstance(error, DatabaseUnreachable) for error in others) >= 190, "the others are probes"
+
+
+def write_with_reads(storage: Storage) -> int:
+    """Write with a read that is sent together with the statement that takes the lock."""
+    foreseen: Foreseen = {}
+    ForeseenQuery("one", lambda execute: execute(text("SELECT 1"))).foresee(foreseen)
+    with storage.write(foreseen=foreseen) as tx:
+        found: int = tx.read_unflushed(text("SELECT 1")).scalar_one()
+        return found
+
+
+@pytest.mark.usefixtures("quick")
+def test_write_whose_reads_get_no_answer_fails_within_its_limit(through: tuple[TcpProxy, str]) -> None:
+    proxy, url = through
+    with storage_at(url) as storage:
+        assert write_with_reads(storage) == 1
+        proxy.fall_silent()
+        assert isinstance(failure_of(lambda: write_with_reads(storage)), NotBegun)
+        proxy.come_back()
+
+        wait_until(lambda: failure_of(lambda: write_with_reads(storage)), None)
 
 
 @pytest.mark.usefixtures("quick")
