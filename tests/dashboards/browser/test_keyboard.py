@@ -24,7 +24,7 @@ OPENERS = {
 
 
 @pytest.mark.parametrize(
-    "path", ["log", *(pytest.param(path, marks=pytest.mark.soak) for path in OPENERS if path != "log")]
+    "path", ["log", *(pytest.param(path, marks=pytest.mark.soak) for path in (*OPENERS, "usage") if path != "log")]
 )
 def test_tab_reaches_all_that_a_mouse_can_use_and_shows_where_it_is(windows: Windows, path: str) -> None:
     with windows.visit(f"/dash/{path}") as page:
