@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from markupsafe import Markup
 
@@ -31,7 +31,7 @@ _COLUMNS: Final = (
 )
 
 
-def export_uses(lab: Lab, _state: UsageState) -> Records[Any]:
+def export_uses(lab: Lab, _state: UsageState) -> Records[ResourceUseOut]:
     """Return how much of each limit is used."""
     return lab.billing.usage().items
 
