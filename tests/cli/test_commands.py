@@ -394,7 +394,7 @@ def test_demo_ignores_the_database_of_the_environment(tmp_path: Path) -> None:
             shown = json.loads(process.stdout.readline())
             lines = [process.stderr.readline() for _ in range(2)]
             with attestlab.connect(shown["url"], shown["api_key"]) as lab:
-                assert len(lab.issuers) == 8
+                assert len(lab.issuers) == 9
             assert [*Path(place).glob("attestlab-demo-*/demo.json")] != []
 
         assert lines == [f"Building the demo world: {percent} %\n" for percent in (0, 100)]

@@ -1,4 +1,4 @@
-"""The ten questions of docs/dashboards.md, answered by clicks alone; each takes at most as many as its row says."""
+"""The twelve questions of docs/dashboards.md, answered by clicks alone; each takes at most as many as its row says."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def tasks(windows: Windows) -> Tasks:
     return Tasks(windows)
 
 
-def test_the_table_of_the_documentation_has_ten_questions() -> None:
-    assert len(MAX_CLICKS) == 10
+def test_the_table_of_the_documentation_has_twelve_questions() -> None:
+    assert len(MAX_CLICKS) == 12
     assert max(MAX_CLICKS.values()) <= 6
 
 
@@ -213,3 +213,22 @@ def test_the_trail_shows_everything_that_an_api_key_did(tasks: Tasks, lab: Lab) 
     found = [int(re.findall(r"line (\d+)", title)[0]) for title in seqs]
     assert found == expected[: len(found)]
     assert len(found) > 1
+
+
+def test_when_do_we_reach_a_limit(tasks: Tasks, lab: Lab) -> None:
+    with tasks.begin("When do we reach a limit?", "usage") as mouse:
+        answer = mouse.read(".answer")
+
+    use = next(item for item in lab.billing.usage().items if item.resource == "verifications")
+    assert f"of {use.limit:,} verifications" in answer
+    assert re.search(r"on \d+ \w{3}(, within this period| 20\d\d|\.)", answer)
+
+
+def test_what_would_another_plan_change_and_what_does_it_cost(tasks: Tasks, lab: Lab) -> None:
+    with tasks.begin("What would another plan change, and what does it cost?", "usage") as mouse:
+        mouse.press("FREE", "[data-pane=changes]")
+        shown = mouse.read(".us-effects")
+
+    preview = lab.billing.preview("FREE")
+    assert f"{preview.due_now_minor / 100:.2f} USD due now" in shown
+    assert shown.lower().count(" lower ") + shown.lower().count(" over ") == len(preview.effects)

@@ -245,5 +245,5 @@ def test_an_actor_without_a_line_leads_back_to_all(ann: Lab) -> None:
 
 
 def test_the_page_is_closed_without_its_scope() -> None:
-    assert {pane.scope for pane in PAGE.panes} == {"issuers:read", "audit:read"}
+    assert {pane.scope for pane in PAGE.panes} == {"issuers:read", "audit:read", "attestations:read"}
     assert {action.scope.split(":")[0] for action in PAGE.actions.values()} == {"issuers", "webhooks"}

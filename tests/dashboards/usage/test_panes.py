@@ -116,7 +116,7 @@ def test_a_larger_plan_holds_now_and_a_smaller_one_from_the_next_period(open_pay
 
     due = payer.lab.billing.preview("PROFESSIONAL").due_now_minor
     assert f"PROFESSIONAL now {format_money(due, 'USD')} 199.00 USD" in words
-    assert re.search(r"FREE 1 Dec 0\.00 USD 0\.00 USD \d+ lower 1 issuers", words)
+    assert re.search(r"FREE 1 Dec 0\.00 USD 0\.00 USD \d+ lower over issuers", words)
     assert "Now STARTER, 29.00 USD a month. A preview changes nothing" in words
     assert payer.lab.billing.subscription().pending_plan is None
 
