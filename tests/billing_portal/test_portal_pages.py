@@ -27,13 +27,11 @@ from support.billing_portal import (
     plan_of,
     read_form_token,
 )
-from support.browser import list_violations, needs_chromium, open_browser, open_profile
+from support.browser import find_right_edge, list_violations, needs_chromium, open_browser, open_profile
 from support.dashboards.hostile import PAYLOADS, TRACES
 from support.issuers import register_issuer
 from support.orgs import TenantClients
 from support.portal import ParsedPage
-
-RIGHTMOST = "Math.max(...Array.from(document.querySelectorAll('body *'), (part) => part.getBoundingClientRect().right))"
 
 
 def text_of(answer: httpx.Response) -> str:
@@ -254,7 +252,7 @@ def test_the_pages_are_accessible_narrow_and_dark_and_run_nothing_that_a_tenant_
             page.goto(f"{clients.url}{path}")
             assert page.evaluate("window.hit") is None
             assert page.locator(TRACES).count() == 0
-            assert page.evaluate(RIGHTMOST) <= 360, path
+            assert find_right_edge(page) <= 360, path
             assert list_violations(page) == [], path
         page.goto(f"{clients.url}{PAGE}?token=x")
         assert list_violations(page) == []

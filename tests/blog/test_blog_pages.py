@@ -17,13 +17,12 @@ from attestlab.core.execution.long_work import TakesLong, forbid_long_work
 from attestlab.installation import Installation
 from attestlab.portal.blog_page import post_page
 from support.blog import MEDIA, POSTS, draw_png, publish_post, write_post
-from support.browser import list_violations, needs_chromium, open_browser, open_profile
+from support.browser import find_right_edge, list_violations, needs_chromium, open_browser, open_profile
 from support.dashboards.hostile import PAYLOADS, TRACES
 from support.orgs import TenantClients
 from support.portal import ParsedPage
 
 ATOM = "{http://www.w3.org/2005/Atom}"
-RIGHTMOST = "Math.max(...Array.from(document.querySelectorAll('body *'), (part) => part.getBoundingClientRect().right))"
 
 
 @pytest.fixture
@@ -148,5 +147,5 @@ def test_nothing_in_a_post_runs_or_is_loaded_from_elsewhere(
         assert page.locator("img").evaluate("(shown) => shown.complete && shown.naturalWidth") == 64
         assert list_violations(page) == []
         page.set_viewport_size({"width": 320, "height": 640})
-        assert page.evaluate(RIGHTMOST) <= 320
+        assert find_right_edge(page) <= 320
     assert [address for address in asked if not address.startswith(f"{clients.url}/")] == []

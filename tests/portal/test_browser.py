@@ -21,15 +21,13 @@ from attestlab.installation import Installation
 from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.store import keys
 from attestlab.orgs.rules import Caller
-from support.browser import list_violations, needs_chromium, open_browser, open_profile
+from support.browser import find_right_edge, list_violations, needs_chromium, open_browser, open_profile
 from support.in_process_server import serve_in_thread
 from support.portal import DOCUMENT, mint_document, tamper_with_records
 
 LOGO = b64decode(  # one grey pixel, a PNG
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGMIAAAAUgBR9yHZtwAAAABJRU5ErkJggg=="
 )
-# Not the width to scroll: a card clips what is too wide for it.
-RIGHTMOST = "Math.max(...Array.from(document.querySelectorAll('body *'), (part) => part.getBoundingClientRect().right))"
 SLICE = 2 * 1024 * 1024  # in which sha256.js reads a file
 
 pytestmark = needs_chromium
@@ -91,7 +89,7 @@ def test_axe_finds_nothing_on_pages_that_are_whole(visit: Any, lab: Installation
         with visit(attestation_id, with_key=with_key, color_scheme=scheme, bypass_csp=True) as page:
             assert list_violations(page) == []
             page.set_viewport_size({"width": 320, "height": 640})
-            assert page.evaluate(RIGHTMOST) <= 320
+            assert find_right_edge(page) <= 320
 
 
 def test_qr_code_on_the_plain_page_is_large_enough_to_scan(visit: Any, lab: Installation, caller: Caller) -> None:
@@ -226,7 +224,7 @@ def test_axe_finds_nothing_on_the_pages_of_the_site(visit: Any, lab: Installatio
         with visit(path, color_scheme=scheme, bypass_csp=True) as page:
             assert list_violations(page) == []
             page.set_viewport_size({"width": 320, "height": 640})
-            assert page.evaluate(RIGHTMOST) <= 320
+            assert find_right_edge(page) <= 320
 
 
 def test_a_file_on_the_first_page_leads_to_its_attestation(

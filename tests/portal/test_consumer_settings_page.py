@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from attestlab.installation import Installation
-from support.browser import list_violations, needs_chromium, open_browser, open_profile
 from support.consumer_pages import ADA, BrowserVisitor, read_cookie, read_link_token
 from support.in_process_server import make_client
 from support.orgs import PASSWORD
@@ -130,18 +129,3 @@ def test_a_stranger_signs_in_first(url: str) -> None:
         answers = [stranger.get("/settings"), stranger.send("/settings", action="export")]
 
     assert [answer.headers["Location"] for answer in answers] == ["signin?next=settings"] * 2
-
-
-@needs_chromium
-def test_axe_finds_nothing_on_the_page_of_a_phone(url: str, consumer: BrowserVisitor) -> None:
-    change(consumer, "add_email", email=f"{'a' * 60}@{'b' * 60}.example")
-    with (
-        open_browser() as browser,
-        open_profile(browser, bypass_csp=True, viewport={"width": 360, "height": 740}) as profile,
-    ):
-        profile.add_cookies(consumer.browser_cookies())
-        page = profile.new_page()
-        page.goto(f"{url}/settings")
-
-        assert list_violations(page) == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360

@@ -24,6 +24,9 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 ALONE = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 WAIT_TIMEOUT_MS = 1000 * WAIT_TIMEOUT_S
 SERIOUS = ("critical", "serious")
+_RIGHT_EDGE = (
+    "Math.max(...Array.from(document.querySelectorAll('body *'), (part) => part.getBoundingClientRect().right))"
+)
 
 
 def is_required() -> bool:
@@ -60,3 +63,9 @@ def list_violations(page: Page, *impacts: str) -> list[str]:
     found = Axe().run(page).response["violations"]
     rules = [rule for rule in found if not impacts or rule["impact"] in impacts]
     return [f"{rule['id']}: {node['html'][:160]}" for rule in rules for node in rule["nodes"]]
+
+
+def find_right_edge(page: Page) -> float:
+    """How far to the right the parts of a page reach, in pixels; a card clips what is too wide for it to scroll."""
+    edge: float = page.evaluate(_RIGHT_EDGE)
+    return edge
