@@ -23,10 +23,12 @@ from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.collections.billing import BillingCollection
 from attestlab.client.collections.decisions import DecisionCollection
 from attestlab.client.collections.enforcement import CaseCollection, ChallengeCollection, ListCollection
+from attestlab.client.collections.inbox import InboxCollection
 from attestlab.client.collections.issuers import IssuerCollection
 from attestlab.client.collections.log import LogCollection
 from attestlab.client.collections.people import PeopleCollection
 from attestlab.client.collections.policies import PolicyCollection
+from attestlab.client.collections.protections import ProtectionCollection
 from attestlab.client.collections.receipt_types import ReceiptTypeCollection
 from attestlab.client.collections.receipts import ReceiptCollection
 from attestlab.client.collections.risk import SignalCollection
@@ -50,6 +52,8 @@ NOUNS: dict[str, type] = {
     "webhooks": WebhookCollection,
     "receipt_types": ReceiptTypeCollection,
     "receipts": ReceiptCollection,
+    "inbox": InboxCollection,
+    "protections": ProtectionCollection,
     "audit": AuditCollection,
     "billing": BillingCollection,
 }

@@ -37,10 +37,22 @@ When = str | datetime | date
 
 
 class FileDigest(NamedTuple):
-    """The SHA-256 (hex) of a file that was read here, and its media type; the file itself is sent nowhere."""
+    """The SHA-256 (hex) of a file that was read here, with its size and name; the file itself is sent nowhere."""
 
     sha256: str
-    content_type: ContentType
+    size_bytes: int
+    name: str | None  # without its folder; None of bytes, or of a name that no JSON can have
+
+    @property
+    def media_type(self) -> str | None:
+        """The media type that the ending of the name stands for; None if it is not known."""
+        return mimetypes.guess_type(self.name or "")[0]
+
+    @property
+    def content_type(self) -> ContentType:
+        """The media type as an attestation states it."""
+        known = self.media_type
+        return ContentType(known) if known in CONTENT_TYPES else ContentType.BINARY
 
 
 def hash_file(file: File) -> FileDigest:
@@ -50,11 +62,11 @@ def hash_file(file: File) -> FileDigest:
         ValidationFailed: it is none of them, or cannot be read.
     """
     if isinstance(file, bytes | bytearray | memoryview):
-        return FileDigest(hashlib.sha256(file).hexdigest(), ContentType.BINARY)
+        return FileDigest(hashlib.sha256(file).hexdigest(), memoryview(file).nbytes, None)
     if isinstance(file, str | PathLike):
         return _hash_path(find_file(file))
     if callable(getattr(file, "read", None)):
-        return FileDigest(_hash_stream(file), _content_type_of(str(getattr(file, "name", ""))))
+        return _hash_stream(file, getattr(file, "name", None))
     raise _not_a_file(file)
 
 
@@ -338,16 +350,18 @@ def _parse_time(text: str, name: str) -> datetime:
 def _hash_path(path: Path) -> FileDigest:
     try:
         with path.open("rb") as stream:
-            return FileDigest(_hash_stream(stream), _content_type_of(path.name))
+            return _hash_stream(stream, path.name)
     except OSError as error:
         raise ValidationFailed(f"{quote(str(path))} cannot be read: {error.strerror}.") from None
 
 
-def _hash_stream(stream: ReadableFile) -> str:
-    digest = hashlib.sha256()
+def _hash_stream(stream: ReadableFile, path: object) -> FileDigest:
+    digest, size = hashlib.sha256(), 0
     while chunk := _read_bytes(stream, _CHUNK_BYTES):
         digest.update(chunk)
-    return digest.hexdigest()
+        size += len(chunk)
+    name = Path(path).name if isinstance(path, str) else ""  # of an open descriptor, a number
+    return FileDigest(digest.hexdigest(), size, name if name and is_encodable(name) else None)
 
 
 def _read_bytes(stream: ReadableFile, size: int) -> bytes:
@@ -364,8 +378,3 @@ def _not_a_file(file: object) -> ValidationFailed:
     return ValidationFailed(
         f"A value of type {type(file).__name__} is no file. Pass a path, the bytes, or a file opened in binary mode."
     )
-
-
-def _content_type_of(name: str) -> ContentType:
-    guessed, _ = mimetypes.guess_type(name)
-    return ContentType(guessed) if guessed in CONTENT_TYPES else ContentType.BINARY

@@ -20,10 +20,12 @@ from attestlab.client.collections.audit import AuditCollection
 from attestlab.client.collections.billing import BillingCollection
 from attestlab.client.collections.decisions import DecisionCollection
 from attestlab.client.collections.enforcement import CaseCollection, ChallengeCollection, ListCollection
+from attestlab.client.collections.inbox import InboxCollection
 from attestlab.client.collections.issuers import IssuerCollection
 from attestlab.client.collections.log import LogCollection
 from attestlab.client.collections.people import PeopleCollection
 from attestlab.client.collections.policies import PolicyCollection
+from attestlab.client.collections.protections import ProtectionCollection
 from attestlab.client.collections.receipt_types import ReceiptTypeCollection
 from attestlab.client.collections.receipts import ReceiptCollection
 from attestlab.client.collections.risk import SignalCollection
@@ -45,6 +47,8 @@ from attestlab.client.handles.badges import (
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.bundles import OfflineVerificationHandle, StoredBundleHandle, read_bundle
 from attestlab.client.handles.issuers import IssuerLike
+from attestlab.client.handles.portfolios import PortfolioHandle, fetch_portfolio
+from attestlab.client.handles.protections import ProtectionHandle, ProtectionOptions, protect_file
 from attestlab.client.service_client import ServiceClient
 from attestlab.client.session import PersonSession
 from attestlab.core.encoding import quote
@@ -89,6 +93,8 @@ class Lab:
         self.receipts = ReceiptCollection(self._client)
         self.audit = AuditCollection(self._client)
         self.billing = BillingCollection(self._client)
+        self.inbox = InboxCollection(self._client)
+        self.protections = ProtectionCollection(self._client)
         self.verifications = Rows.of_dataset(self._client, "verifications")
 
     def mint(
@@ -171,6 +177,47 @@ class Lab:
                 "a bundle (a dict, or the path of its JSON file), or an Open Badge (PNG, SVG)."
             ) from None
         return verify_attestation(self._client, attestation_id, file=file)
+
+    def protect(self, file: File, *, title: str, **options: Unpack[ProtectionOptions]) -> ProtectionHandle:
+        """Protect content of the consumer by its hash, which the platform's issuer attests; the file stays here.
+
+        Args:
+            file: a path, its bytes, or an open binary file. Its SHA-256, name and size are sent, and nothing else.
+            title: what the owner calls it, 1 to 200 characters in one line.
+            options: `visibility` is `private` by default, `unlisted` or `public`; `description`, `category`, and
+                `content_type`, by default the kind that the file's name stands for.
+
+        Returns:
+            The protection; `verify(file=...)` compares another file with it.
+
+        Raises:
+            PermissionDenied: the caller is no consumer.
+            Conflict: this content is protected already; `error.details["protection_id"]` names the protection.
+            ValidationFailed: an argument is not acceptable, or the file cannot be read.
+
+        >>> photo = ada.protect(b"a photo", title="Sunset")
+        >>> photo.visibility, photo.verify(file=b"a photo").verdict.value
+        ('private', 'VALID')
+        """
+        return protect_file(self._client, file, title, options)
+
+    def portfolio(self, name: str) -> PortfolioHandle:
+        """Read the public portfolio of a consumer; it needs no credential.
+
+        Args:
+            name: their username.
+
+        Returns:
+            The owner, and their public protections with the numbers of VALID verifications; `df()` is the table.
+
+        Raises:
+            NotFound: there is no such username, or the portfolio is private.
+
+        >>> photo = ada.protect(b"a public photo", title="Sunrise", visibility="public")
+        >>> lab.portfolio("ada").protections[0].title
+        'Sunrise'
+        """
+        return fetch_portfolio(self._client, name)
 
     def sql(self, query: str, parameters: SqlParameters = None, **frames: object) -> Rows:
         """Run one SELECT over the data sets of docs/lake.md, by their names: it may join them, as of one moment.

@@ -16,9 +16,7 @@ PAGE = "a page for browsers, or a file of one"
 OPEN_FORMAT = "a format of other software, which fetches it itself"
 CONSUMERS = "people administrate access in the dashboards or by the command"
 NOT_ASKED = "no analyst has asked for it; `httpx` calls it"
-CONSUMER = "consumers use the pages of the portal, or HTTP"
 BLOG = "editors use HTTP, or the command `attestlab blog import`"
-INBOX = "consumers read what was delivered to them on pages and by HTTP"
 FORMS_OF_STRANGERS = ("reset-password", "signin", "signup", "verify-email")
 ACCOUNT = "a person changes their account on its pages"
 WITHOUT_VERB = {
@@ -37,14 +35,9 @@ WITHOUT_VERB = {
     **dict.fromkeys((f"{method} /v1/platform/blog/posts/{{id}}" for method in ("GET", "PUT", "DELETE")), BLOG),
     **dict.fromkeys((f"POST /v1/platform/blog/posts/{{id}}/{verb}" for verb in ("publish", "archive")), BLOG),
     "POST /v1/platform/blog/media": BLOG,
-    **dict.fromkeys(("GET /v1/consumer/portfolio/{username}", "GET /v1/consumer/protections"), CONSUMER),
-    **dict.fromkeys(("POST /v1/consumer/protections", "POST /v1/consumer/protections/{id}/revoke"), CONSUMER),
-    **dict.fromkeys((f"{verb} /v1/consumer/protections/{{id}}" for verb in ("GET", "PATCH", "DELETE")), CONSUMER),
-    "GET /v1/consumer/protections/{id}/verifications": CONSUMER,
     **dict.fromkeys(("GET /.well-known/jwks.json", "GET /.well-known/jwt-vc-issuer"), OPEN_FORMAT),
     **dict.fromkeys(("GET /.well-known/jwt-vc-issuer/v1/issuers/{id}", "GET /log/checkpoint"), OPEN_FORMAT),
     **dict.fromkeys(("GET /log/checkpoint.witnessed", "GET /log/tile/{path...}"), OPEN_FORMAT),
-    "GET /v1/attestations/{id}/sd-jwt": OPEN_FORMAT,
     **dict.fromkeys(("GET /v1/issuers/{id}/jwks.json", "GET /v1/issuers/{id}/keys/{kid}/jwk.json"), OPEN_FORMAT),
     **dict.fromkeys(("GET /v1/policies/simulations/jwks.json", "GET /v1/status-lists/{issuer_id}"), OPEN_FORMAT),
     **dict.fromkeys(("GET /v1/api-keys", "POST /v1/api-keys", "GET /v1/api-keys/{id}"), CONSUMERS),
@@ -62,9 +55,7 @@ WITHOUT_VERB = {
     **dict.fromkeys(("POST /v1/users", "POST /v1/users/accept-invite", "DELETE /v1/users/{id}"), CONSUMERS),
     **dict.fromkeys(("PATCH /v1/users/{id}", "POST /v1/me/password", "GET /v1/orgs", "POST /v1/orgs"), CONSUMERS),
     **dict.fromkeys(("GET /v1/orgs/{id}", "PATCH /v1/orgs/{id}"), CONSUMERS),
-    **dict.fromkeys(("GET /v1/consumer/inbox", "GET /v1/consumer/inbox/{id}"), INBOX),
-    **dict.fromkeys(("PATCH /v1/consumer/inbox/{id}", "POST /v1/consumer/inbox/{id}/decline"), INBOX),
-    "POST /v1/consumer/inbox/deliver": NOT_ASKED,
+    **dict.fromkeys(("GET /v1/consumer/inbox/{id}", "GET /v1/consumer/protections/{id}"), "an index, as below"),
     **dict.fromkeys(("GET /v1/attestation-packs", "POST /v1/attestation-packs"), NOT_ASKED),
     **dict.fromkeys(("GET /v1/attestation-packs/{id}", "GET /v1/attestations/{id}/delivery"), NOT_ASKED),
     **dict.fromkeys(("GET /v1/issuers/{id}/domain-proof", "POST /v1/issuers/{id}/domain-proof/check"), NOT_ASKED),
@@ -95,6 +86,7 @@ VERBS = {
     "POST /v1/attestations/mint": "mint",
     "GET /v1/attestations/{id}/proof-bundle": "attestations.bundle",
     "GET /v1/attestations/{id}/open-badge": "attestations.badge",
+    "GET /v1/attestations/{id}/sd-jwt": "AttestationHandle.sd_jwt",
     "POST /v1/attestations/{id}/revoke": "attestations.revoke",
     "POST /v1/attestations/{id}/supersede": "attestations.supersede",
     "GET /v1/audit/events": "audit.list",
@@ -111,6 +103,17 @@ VERBS = {
     "POST /v1/billing/subscription": "billing.change",
     "POST /v1/billing/subscription/preview": "billing.preview",
     "GET /v1/billing/usage": "billing.usage",
+    "GET /v1/consumer/inbox": "inbox.list",
+    "POST /v1/consumer/inbox/deliver": "attestations.deliver",
+    "PATCH /v1/consumer/inbox/{id}": "inbox.mark",
+    "POST /v1/consumer/inbox/{id}/decline": "inbox.decline",
+    "GET /v1/consumer/portfolio/{username}": "portfolio",
+    "GET /v1/consumer/protections": "protections.list",
+    "POST /v1/consumer/protections": "protect",
+    "PATCH /v1/consumer/protections/{id}": "protections.update",
+    "DELETE /v1/consumer/protections/{id}": "protections.remove",
+    "POST /v1/consumer/protections/{id}/revoke": "protections.revoke",
+    "GET /v1/consumer/protections/{id}/verifications": "protections.verification_days",
     "GET /v1/governance/issuer-requests": "issuers.requests",
     "POST /v1/governance/issuer-requests": "issuers.request",
     "POST /v1/governance/issuer-requests/{id}/approve": "issuers.approve",

@@ -224,6 +224,7 @@ VERBS = {
     **dict.fromkeys(("attributes", "event_types", "analyze", "mapping", "steps", "examine_bundle"), Kind.BOUNDED),
     **dict.fromkeys(("change_mapping", "judge_logins", "replay", "demo_world"), Kind.WHOLE),
     "mint_many": Kind.EACH,
+    "deliver": Kind.COUNTED,
     **dict.fromkeys(("add_many", "backfill_logins", "normalize", "recover", "events"), Kind.COUNTED),
 }
 MANY = re.compile(

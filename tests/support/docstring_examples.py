@@ -1,7 +1,8 @@
 """The world of the docstring examples, a plugin of pytest for `make check`: one demo lab for all of them.
 
-An example finds `lab`, an open `attestlab.demo()`; in its working folder an installation `lab`; and, where it names
-`url`, a server on that installation with its `api_key`. Examples share the lab, so each changes only what is its own.
+An example finds `lab`, an open `attestlab.demo()`; where it names `ada`, the same lab for a consumer; in its working
+folder an installation `lab`; and, where it names `url`, a server on that installation with its `api_key`. Examples
+share the lab, so each changes only what is its own.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,6 +29,8 @@ def named_in_examples(request: pytest.FixtureRequest) -> None:
     names: Names = request.getfixturevalue("doctest_namespace")
     if "lab" in source:
         names["lab"] = request.getfixturevalue("demo_lab")
+    if "ada." in source or '"ada"' in source:
+        names["ada"] = request.getfixturevalue("ada_lab")
     if "url" in source or '"lab"' in source:
         names.update(request.getfixturevalue("served_lab"))
 
@@ -48,6 +52,20 @@ def demo_lab(example_folder: Path) -> Iterator[object]:
     with use_demo_caches(), attestlab.demo() as lab:
         lab.billing.attach("webhook_pack")  # so that there is an invoice
         yield lab
+
+
+@pytest.fixture(scope="session")
+def ada_lab(demo_lab: Any) -> object:
+    """The lab of a consumer with the username `ada`, who signed in."""
+    from attestlab.orgs.rules import Plan
+    from support.orgs import PASSWORD
+
+    installation = demo_lab._door.installation
+    made = installation.orgs.add_consumer("ada@examples.example", PASSWORD, name="Ada Lovelace")
+    installation.orgs.set_plan(made.tenant_id, Plan.ENTERPRISE, {})  # so that no limit counts the examples
+    ada = demo_lab.as_("ada@examples.example", password=PASSWORD)
+    ada._client.put("/v1/consumer/me/username", {"username": "ada"})
+    return ada
 
 
 @pytest.fixture(scope="session")

@@ -31,8 +31,10 @@ from attestlab.client.collections.filters import (
     CaseFilterArgs,
     ChallengeFilterArgs,
     DecisionFilterArgs,
+    InboxFilterArgs,
     ListFilterArgs,
     NoFilterArgs,
+    ProtectionFilterArgs,
     ReceiptFilterArgs,
     ReceiptTypeFilterArgs,
     SignalFilterArgs,
@@ -69,6 +71,8 @@ from attestlab.client.handles.bundles import (
     StoredBundleHandle,
 )
 from attestlab.client.handles.draft_decisions import DraftDecisionHandle
+from attestlab.client.handles.inbox import InboxItemHandle, InboxItemLike
+from attestlab.client.handles.inbox_deliveries import InboxDeliveryHandle
 from attestlab.client.handles.issuers import (
     BlastRadiusHandle,
     IssuerHandle,
@@ -101,6 +105,14 @@ from attestlab.client.handles.policies import (
     ThresholdLike,
     VersionHandle,
 )
+from attestlab.client.handles.portfolios import PortfolioHandle
+from attestlab.client.handles.protections import (
+    ProtectionChanges,
+    ProtectionHandle,
+    ProtectionLike,
+    ProtectionOptions,
+    VerificationDaysHandle,
+)
 from attestlab.client.handles.receipt_types import ReceiptTypeHandle, ReceiptTypeLike
 from attestlab.client.handles.receipts import ReceiptHandle, ReceiptLike, ReceiptVerificationHandle
 from attestlab.client.handles.replays import ContextReplay, Contexts
@@ -124,6 +136,7 @@ from attestlab.client.handles.risk import (
     SourceHandle,
     VelocityHandle,
 )
+from attestlab.client.handles.sd_jwts import SdJwtHandle
 from attestlab.client.handles.webhooks import (
     EndpointLike,
     EventTypeHandle,
@@ -147,8 +160,14 @@ class AsyncAttestation(AttestationHandle):
         """Fetch the Open Badge of the attestation, baked into a picture, which a notebook shows."""
     async def bundle(self) -> AsyncBundle:
         """Fetch the proof bundle, which verifies offline."""
+    async def deliver(
+        self, to: str | Iterable[str], *, safe_metadata: Mapping[str, object] | None = None
+    ) -> Records[InboxDeliveryHandle]:
+        """Deliver the attestation to people, by e-mail address or username."""
     async def revoke(self, reason: str) -> RevocationHandle:
         """Revoke the attestation permanently; `reason` is for people and the audit trail, 1 to 1,024 characters."""
+    async def sd_jwt(self) -> AsyncSdJwt:
+        """Fetch the attestation as SD-JWT VC, whose holder chooses which claims a verifier sees."""
     async def verify(self, *, file: File | None = None) -> VerificationHandle:
         """Verify the attestation, with its document or without."""
 
@@ -183,6 +202,25 @@ class AsyncDecision(DecisionHandle):
     async def explain(self) -> ExplanationHandle:
         """Explain the decision; `lab.policies.explain` explains the result and errors."""
 
+class AsyncInboxItem(InboxItemHandle):
+    """An attestation that was delivered to the consumer; `verify`, `bundle`, `badge` and `sd_jwt` are about it."""
+    async def badge(self, format: BadgeFormat = "png") -> AsyncBadge:
+        """Fetch the Open Badge of the attestation, baked into a picture, which a notebook shows."""
+    async def bundle(self) -> AsyncBundle:
+        """Fetch the proof bundle, which verifies offline."""
+    async def decline(self, reason: str | None = None) -> AsyncInboxItem:
+        """Decline the attestation for good; its issuer sees that and the reason, at most 1,000 characters."""
+    async def mark(self, read_state: str) -> AsyncInboxItem:
+        """Mark the item; its issuer does not see that."""
+    async def record(self) -> AsyncAttestation:
+        """Fetch the attestation itself, with its claims."""
+    async def sd_jwt(self) -> AsyncSdJwt:
+        """Fetch the attestation as SD-JWT VC, whose holder chooses which claims a verifier sees."""
+    async def show(self, title: str, **options: Unpack[ProtectionOptions]) -> AsyncProtection:
+        """Show the credential among the consumer's protections."""
+    async def verify(self, *, file: File | None = None) -> VerificationHandle:
+        """Verify the attestation, with its document or without."""
+
 class AsyncInclusion(InclusionHandle):
     """The proof that the log has an entry; it was verified when it arrived."""
     async def verify(self) -> None:
@@ -215,8 +253,14 @@ class AsyncMint(MintHandle):
         """Fetch the Open Badge of the attestation, baked into a picture, which a notebook shows."""
     async def bundle(self) -> AsyncBundle:
         """Fetch the proof bundle, which verifies offline."""
+    async def deliver(
+        self, to: str | Iterable[str], *, safe_metadata: Mapping[str, object] | None = None
+    ) -> Records[InboxDeliveryHandle]:
+        """Deliver the attestation to people, by e-mail address or username."""
     async def revoke(self, reason: str) -> RevocationHandle:
         """Revoke the attestation permanently; `reason` is for people and the audit trail, 1 to 1,024 characters."""
+    async def sd_jwt(self) -> AsyncSdJwt:
+        """Fetch the attestation as SD-JWT VC, whose holder chooses which claims a verifier sees."""
     async def verify(self, *, file: File | None = None) -> VerificationHandle:
         """Verify the attestation, with its document or without."""
 
@@ -302,6 +346,36 @@ class AsyncPolicySummary(PolicySummaryHandle):
     async def versions(self) -> Records[AsyncVersion]:
         """List the versions, newest first; returns each with its status, author and digest."""
 
+class AsyncPortfolio(PortfolioHandle):
+    """The public protections of a consumer, newest first; `protections` is a list and a table."""
+    async def df(self) -> pd.DataFrame:
+        """Return the protections as a data frame, with types as those of `Rows.df`."""
+
+class AsyncProtection(ProtectionHandle):
+    """A protection as its owner sees it; `verify`, `bundle` and `sd_jwt` are about its attestation."""
+    async def badge(self, format: BadgeFormat = "png") -> AsyncBadge:
+        """Fetch the Open Badge of the attestation, baked into a picture, which a notebook shows."""
+    async def bundle(self) -> AsyncBundle:
+        """Fetch the proof bundle, which verifies offline."""
+    async def publish(self) -> AsyncProtection:
+        """Make the protection public, which everyone sees in the portfolio; returns it as it is then."""
+    async def record(self) -> AsyncAttestation:
+        """Fetch the attestation of the protection."""
+    async def remove(self) -> None:
+        """Delete the protection with its texts and counts; its attestation stays as it is."""
+    async def revoke(self, reason: str) -> AsyncProtection:
+        """Revoke the attestation of own content permanently; `reason` has 1 to 1,000 characters."""
+    async def sd_jwt(self) -> AsyncSdJwt:
+        """Fetch the attestation as SD-JWT VC, whose holder chooses which claims a verifier sees."""
+    async def unlist(self) -> AsyncProtection:
+        """Take the protection out of the portfolio, but not its page off its address; returns it as it is then."""
+    async def update(self, **changes: Unpack[ProtectionChanges]) -> AsyncProtection:
+        """Change texts or visibility; `lab.protections.update` explains the arguments and errors."""
+    async def verification_days(self, days: int = 30) -> VerificationDaysHandle:
+        """Count the verifications by UTC day; `lab.protections.verification_days` explains the arguments and errors."""
+    async def verify(self, *, file: File | None = None) -> VerificationHandle:
+        """Verify the attestation, with its document or without."""
+
 class AsyncReceiptBundle(ReceiptBundleHandle):
     """The proof bundle of a receipt: everything that a verifier needs besides the log's key."""
     async def save(self, path: str | PathLike[str]) -> Path:
@@ -331,6 +405,11 @@ class AsyncRecordedDecision(RecordedDecisionHandle):
     """A decision as it was recorded: the result and the rules that matched, the deciding one first."""
     async def explain(self) -> ExplanationHandle:
         """Explain the decision; `lab.policies.explain` explains the result and errors."""
+
+class AsyncSdJwt(SdJwtHandle):
+    """An attestation as SD-JWT VC: a signed token, then a disclosure for each claim, separated by tildes."""
+    async def save(self, path: str | PathLike[str]) -> Path:
+        """Write the credential as a text file; returns its path."""
 
 class AsyncSignal(SignalHandle):
     """A risk signal, with a score from 0 to 100."""
@@ -459,6 +538,10 @@ class AsyncAttestationNoun:
         """Fetch the Open Badge of an attestation, baked into a picture (`attestation.badge`)."""
     async def bundle(self, what: AttestationLike) -> AsyncBundle:
         """Fetch the proof bundle of an attestation, which verifies offline."""
+    async def deliver(
+        self, what: AttestationLike, to: str | Iterable[str], *, safe_metadata: Mapping[str, object] | None = None
+    ) -> Records[InboxDeliveryHandle]:
+        """Deliver an attestation to people, in whose inboxes it appears; an address without an account is invited."""
     async def df(self) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
     async def head(self, count: int = 5) -> pd.DataFrame:
@@ -1090,6 +1173,48 @@ class AsyncReceiptNoun:
     ) -> ReceiptVerificationHandle:
         """Verify a receipt by the service."""
 
+class AsyncInboxNoun:
+    """What issuers delivered to the consumer, newest first; a loop and an index have what is UNREAD."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncInboxItem]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncInboxItem]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AsyncInboxItem]: ...
+    async def decline(self, item: InboxItemLike, reason: str | None = None) -> AsyncInboxItem:
+        """Decline an attestation for good: it is archived, and its issuer sees that and the reason."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[InboxFilterArgs]) -> AsyncListing[AsyncInboxItem]:
+        """List the items of a read state, newest first."""
+    async def mark(self, item: InboxItemLike, read_state: str) -> AsyncInboxItem:
+        """Mark an item as read, archived or unread; its issuer does not see that."""
+
+class AsyncProtectionNoun:
+    """The consumer's protections, newest first; `lab.protect` adds one."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncProtection]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncProtection]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AsyncProtection]: ...
+    def list(
+        self, *, limit: int | None = None, **filters: Unpack[ProtectionFilterArgs]
+    ) -> AsyncListing[AsyncProtection]:
+        """List the protections that match all filters, newest first."""
+    async def remove(self, protection: ProtectionLike) -> None:
+        """Delete a protection with its texts and counts; its attestation stays as it is, so revoke it first."""
+    async def revoke(self, protection: ProtectionLike, reason: str) -> AsyncProtection:
+        """Revoke the attestation of own content permanently."""
+    async def show(
+        self, credential: AttestationLike, title: str, **options: Unpack[ProtectionOptions]
+    ) -> AsyncProtection:
+        """Show a received credential among the protections; nothing is minted."""
+    async def update(self, protection: ProtectionLike, **changes: Unpack[ProtectionChanges]) -> AsyncProtection:
+        """Change the title, description, category or visibility of a protection; its attestation stays as it is."""
+    async def verification_days(self, protection: ProtectionLike, days: int = 30) -> VerificationDaysHandle:
+        """Count the verifications of a protection by UTC day, newest first."""
+
 class AsyncAuditNoun:
     """The lines of the tenant's audit trail, newest first."""
     @property
@@ -1176,6 +1301,8 @@ class AsyncLab:
     webhooks: AsyncWebhookNoun
     receipt_types: AsyncReceiptTypeNoun
     receipts: AsyncReceiptNoun
+    inbox: AsyncInboxNoun
+    protections: AsyncProtectionNoun
     audit: AsyncAuditNoun
     billing: AsyncBillingNoun
     verifications: AsyncRows
@@ -1195,6 +1322,10 @@ class AsyncLab:
         """Attest a document, or claims alone."""
     async def now(self) -> datetime:
         """Return the time of the service in UTC, to the second; in a demo, that of its world."""
+    async def portfolio(self, name: str) -> AsyncPortfolio:
+        """Read the public portfolio of a consumer; it needs no credential."""
+    async def protect(self, file: File, *, title: str, **options: Unpack[ProtectionOptions]) -> AsyncProtection:
+        """Protect content of the consumer by its hash, which the platform's issuer attests; the file stays here."""
     def sql(self, query: str, parameters: SqlParameters = None, **frames: object) -> AsyncRows:
         """Run one SELECT over the data sets of docs/lake.md, by their names: it may join them, as of one moment."""
     async def verify(

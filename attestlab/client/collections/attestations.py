@@ -9,6 +9,7 @@ from uuid import UUID
 from attestlab.attestations.shapes import AttestationsQuery
 from attestlab.client import arguments
 from attestlab.client.analysis.listing import Listing
+from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File, When
 from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.collections.filters import AttestationFilterArgs
@@ -23,6 +24,7 @@ from attestlab.client.handles.attestations import (
 )
 from attestlab.client.handles.badges import BadgeFormat, BadgeHandle, fetch_badge
 from attestlab.client.handles.bundles import BundleHandle, fetch_bundle
+from attestlab.client.handles.inbox_deliveries import InboxDeliveryHandle, deliver_attestation
 from attestlab.client.handles.issuers import IssuerHandle, IssuerLike, IssuerLookup
 from attestlab.client.json_values import encode_body
 from attestlab.client.own_examples import name_in_examples
@@ -222,6 +224,32 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
         'diploma.svg'
         """
         return fetch_badge(self._client, read_attestation_id(what), format)
+
+    def deliver(
+        self, what: AttestationLike, to: str | Iterable[str], *, safe_metadata: Mapping[str, object] | None = None
+    ) -> Records[InboxDeliveryHandle]:
+        """Deliver an attestation to people, in whose inboxes it appears; an address without an account is invited.
+
+        Args:
+            what: the attestation, its id or the address of its page.
+            to: an e-mail address or a username, or several; an attestation has at most 20 recipients.
+            safe_metadata: what their inbox shows of it, at most 4 KB of JSON; by default schema, issuer and title.
+
+        Returns:
+            The delivery to each, in their order, also as a table (`.df()`): PENDING until an account has the address,
+            DELIVERED, or DECLINED. A recipient who has the attestation keeps it, and gets no second mail.
+
+        Raises:
+            NotFound: the tenant has no such attestation, or no account has the username.
+            Conflict: it is not VALID any more, or would have more than 20 recipients.
+            ValidationFailed: an argument is not acceptable. After an error, `error.details["results"]` has the
+                deliveries that were made before it.
+
+        >>> diploma = next(lab.attestations.list(schema="degree", status="VALID"))
+        >>> [each.delivery_state for each in lab.attestations.deliver(diploma, "ada")]
+        ['DELIVERED']
+        """
+        return deliver_attestation(self._client, read_attestation_id(what), to, safe_metadata)
 
     def _find(self, which: object) -> AttestationHandle:
         return self._parse(self._get(read_attestation_id(which)))

@@ -122,6 +122,19 @@ class ReceiptFilterArgs(TypedDict, total=False):
     until: When | None
 
 
+class InboxFilterArgs(TypedDict, total=False):
+    """The filter of an inbox; without it the list has what is UNREAD."""
+
+    read_state: Literal["UNREAD", "ALL", "READ", "ARCHIVED"] | None
+
+
+class ProtectionFilterArgs(TypedDict, total=False):
+    """Filters of protections; each matches exactly."""
+
+    visibility: Literal["public", "unlisted", "private"] | None
+    category: str | None
+
+
 def read_filters(query: type[BaseModel], filters: Mapping[str, object]) -> dict[str, object]:
     """Read filters as a person writes them, and check them as the service does; returns the parameters of its list.
 

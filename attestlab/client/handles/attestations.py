@@ -17,6 +17,8 @@ from attestlab.client.cards import CardRow, CardTone, draw_card, join, write_cod
 from attestlab.client.handles.badges import BadgeFormat, BadgeHandle, fetch_badge
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.bundles import BundleHandle, fetch_bundle
+from attestlab.client.handles.inbox_deliveries import InboxDeliveryHandle, deliver_attestation
+from attestlab.client.handles.sd_jwts import SdJwtHandle, fetch_sd_jwt
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.errors import AttestLabError
 
@@ -42,21 +44,15 @@ class RevocationHandle(RevokedOut, Handle):
     shown_fields: ClassVar = ("attestation_id", "status", "revocation_reason", "log_index")
 
 
-class _AttestationVerbs(Handle):
-    """What one does with an attestation, minted just now or found."""
+class ExportVerbs:
+    """What one does with an attestation that one may read: verify it, and export it in each of its forms."""
 
-    id: UUID
-    issuer_id: UUID
-
-    @property
-    def issuer_name(self) -> str | None:
-        """The issuer's name, if this lab has met the issuer; `lab.issuers[attestation.issuer_id]` fetches it."""
-        return self._client.issuer_names.get(str(self.issuer_id))
+    _client: ServiceClient
 
     @property
     def url(self) -> str:
         """The address of the public page."""
-        return f"{self._client.public_url}/a/{self.id}"
+        return f"{self._client.public_url}/a/{read_attestation_id(self)}"
 
     def verify(self, *, file: File | None = None) -> VerificationHandle:
         """Verify the attestation, with its document or without.
@@ -74,7 +70,7 @@ class _AttestationVerbs(Handle):
         >>> diploma.verify().verdict.value, diploma.verify(file=b"another file").verdict.value
         ('VALID', 'ALTERED')
         """
-        return verify_attestation(self._client, self.id, file=file)
+        return verify_attestation(self._client, read_attestation_id(self), file=file)
 
     def bundle(self) -> BundleHandle:
         """Fetch the proof bundle, which verifies offline.
@@ -85,7 +81,7 @@ class _AttestationVerbs(Handle):
         >>> next(lab.attestations.list(schema="degree")).bundle().verify().valid
         True
         """
-        return fetch_bundle(self._client, self.id)
+        return fetch_bundle(self._client, read_attestation_id(self))
 
     def badge(self, format: BadgeFormat = "png") -> BadgeHandle:
         """Fetch the Open Badge of the attestation, baked into a picture, which a notebook shows.
@@ -103,7 +99,54 @@ class _AttestationVerbs(Handle):
         >>> badge.format, badge.content[:4], lab.verify(badge.content).verdict.value
         ('png', b'\\x89PNG', 'VALID')
         """
-        return fetch_badge(self._client, self.id, format)
+        return fetch_badge(self._client, read_attestation_id(self), format)
+
+    def sd_jwt(self) -> SdJwtHandle:
+        """Fetch the attestation as SD-JWT VC, whose holder chooses which claims a verifier sees.
+
+        Returns:
+            The credential: `credential` is its text, `save` writes it to a file.
+
+        Raises:
+            Conflict: the attestation is not VALID, or no key of its issuer can sign here.
+            PermissionDenied: a policy denies the export.
+
+        >>> exported = next(lab.attestations.list(schema="degree", status="VALID")).sd_jwt()
+        >>> exported.credential.endswith("~")
+        True
+        """
+        return fetch_sd_jwt(self._client, read_attestation_id(self))
+
+
+class _AttestationVerbs(ExportVerbs, Handle):
+    """What its issuer does with an attestation, minted just now or found."""
+
+    id: UUID
+    issuer_id: UUID
+
+    @property
+    def issuer_name(self) -> str | None:
+        """The issuer's name, if this lab has met the issuer; `lab.issuers[attestation.issuer_id]` fetches it."""
+        return self._client.issuer_names.get(str(self.issuer_id))
+
+    def deliver(
+        self, to: str | Iterable[str], *, safe_metadata: Mapping[str, object] | None = None
+    ) -> Records[InboxDeliveryHandle]:
+        """Deliver the attestation to people, by e-mail address or username.
+
+        `lab.attestations.deliver` explains the arguments and errors.
+
+        Returns:
+            The delivery to each, in their order; also a table (`.df()`).
+
+        Raises:
+            Conflict: it is not VALID, or would have more than 20 recipients.
+
+        >>> diploma = next(lab.attestations.list(schema="degree", status="VALID"))
+        >>> diploma.deliver(["ada", "grace@people.example"]).df()["delivery_state"].to_list()
+        ['DELIVERED', 'PENDING']
+        """
+        return deliver_attestation(self._client, read_attestation_id(self), to, safe_metadata)
 
     def revoke(self, reason: str) -> RevocationHandle:
         """Revoke the attestation permanently; `reason` is for people and the audit trail, 1 to 1,024 characters.
