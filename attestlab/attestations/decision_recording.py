@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
-from attestlab.attestations.metering.service import MeteredVerification
+from attestlab.attestations.evidence_queries import RecordEvidence
 from attestlab.attestations.metering.write_behind import WriteBehind
 from attestlab.attestations.policy_enforcement import PolicyDecisions
+from attestlab.attestations.results import VerifiedRecord
 from attestlab.attestations.service import Attestations
 from attestlab.core.errors import PermissionDenied
 from attestlab.web.executor import Executor
-
-
-class VerifiedRecord(Protocol):
-    """A verification of an attestation or receipt; without evidence there is no such record."""
-
-    @property
-    def evidence(self) -> object | None: ...
-    @property
-    def policy_decisions(self) -> PolicyDecisions: ...
-    @property
-    def metered_verification(self) -> MeteredVerification: ...
 
 
 async def record_decisions(
@@ -36,7 +24,7 @@ async def record_decisions(
 
 
 async def record_verification(
-    executor: Executor, attestations: Attestations, verifications: WriteBehind, verified: VerifiedRecord
+    executor: Executor, attestations: Attestations, verifications: WriteBehind, verified: VerifiedRecord[RecordEvidence]
 ) -> None:
     """Record the policy decisions of a metered verification, then its usage; an unknown record has neither."""
     if verified.policy_decisions:
@@ -45,7 +33,9 @@ async def record_verification(
         verifications.add(verified.metered_verification)
 
 
-async def _record_or_refund(executor: Executor, attestations: Attestations, verified: VerifiedRecord) -> None:
+async def _record_or_refund(
+    executor: Executor, attestations: Attestations, verified: VerifiedRecord[RecordEvidence]
+) -> None:
     """Record the policy decisions; if that fails, refund the verification, because the client gets no verdict."""
     try:
         await record_decisions(executor, attestations, verified.policy_decisions, what="this verification")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Generic, TypeVar
 from uuid import UUID
 
-from attestlab.attestations.evidence_queries import RecordEvidence, SignedRow
+from attestlab.attestations.evidence_queries import RecordEvidence
 from attestlab.attestations.lifecycle import StatusChanged
 from attestlab.attestations.metering.service import MeteredVerification
 from attestlab.attestations.policy_enforcement import PolicyDecisions
@@ -16,6 +17,8 @@ from attestlab.attestations.tables import AttestationRecord
 from attestlab.attestations.verification.log_proofs import LogProofs
 from attestlab.attestations.verification.steps import StepResult, VerificationResult
 from attestlab.log.results import SequencedEntry, SignedHead
+
+Evidence = TypeVar("Evidence", bound=RecordEvidence, covariant=True)
 
 NOT_FOUND = VerificationResult(
     Verdict.NOT_FOUND, (StepResult("resolve", (Reason.ATTESTATION_NOT_FOUND,), Verdict.NOT_FOUND),)
@@ -51,36 +54,25 @@ class RecordVerification:
     at: datetime
 
 
-def build_metered(
-    row: SignedRow,
-    report: VerificationResult,
-    at: datetime,
-    *,
-    attestation_id: UUID | None = None,
-    receipt_id: UUID | None = None,
-) -> MeteredVerification:
-    """Build the verification of a record as the meter counts it: one unit of the issuer's tenant."""
-    return MeteredVerification(
-        row.tenant_id,
-        row.issuer_id,
-        attestation_id,
-        report.verdict,
-        at,
-        has_invalid_signature=Reason.SIGNATURE_INVALID in report.reasons,
-        receipt_id=receipt_id,
-    )
-
-
 @dataclass(frozen=True)
-class VerificationOutcome:
-    """Result of a verification, and the evidence that it used (None if there is no such attestation)."""
+class VerifiedRecord(Generic[Evidence]):
+    """Result of a verification of a record, and the evidence that it used (None if there is no such record)."""
 
-    attestation_id: UUID
-    evidence: AttestationEvidence | None = field(repr=False)
+    record_id: UUID
+    evidence: Evidence | None = field(repr=False)
     report: VerificationResult
     at: datetime
-    latest: UUID | None = None  # the last successor of a superseded attestation, if the caller asked for it
     policy_decisions: PolicyDecisions = field(default=(), repr=False)  # the caller must record them
+
+    @property
+    def attestation_id(self) -> UUID | None:
+        """The id of an attestation; None for another record."""
+        return None
+
+    @property
+    def receipt_id(self) -> UUID | None:
+        """The id of a receipt; None for another record."""
+        return None
 
     @property
     def verdict(self) -> Verdict:
@@ -89,9 +81,30 @@ class VerificationOutcome:
 
     @property
     def metered_verification(self) -> MeteredVerification:
-        """The verification as the meter counts it; requires that the attestation exists."""
+        """The verification as the meter counts it, one unit of the issuer's tenant; requires that the record exists."""
         assert self.evidence is not None
-        return build_metered(self.evidence.row, self.report, self.at, attestation_id=self.attestation_id)
+        row = self.evidence.row
+        return MeteredVerification(
+            row.tenant_id,
+            row.issuer_id,
+            self.attestation_id,
+            self.verdict,
+            self.at,
+            has_invalid_signature=Reason.SIGNATURE_INVALID in self.report.reasons,
+            receipt_id=self.receipt_id,
+        )
+
+
+@dataclass(frozen=True)
+class VerificationOutcome(VerifiedRecord[AttestationEvidence]):
+    """Result of a verification of an attestation."""
+
+    latest: UUID | None = None  # the last successor of a superseded attestation, if the caller asked for it
+
+    @property
+    def attestation_id(self) -> UUID:
+        """The id of the attestation."""
+        return self.record_id
 
 
 @dataclass(frozen=True)

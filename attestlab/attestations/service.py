@@ -11,13 +11,21 @@ from sqlalchemy import Connection
 
 from attestlab.attestations import lifecycle, mint_steps, minting, policy_enforcement, rules, store
 from attestlab.attestations.events import AttestationCreated
+from attestlab.attestations.evidence_queries import RecordEvidence
 from attestlab.attestations.holdings import Holdings
 from attestlab.attestations.lifecycle import TIMEKEEPER, StatusChange, StatusChanged
 from attestlab.attestations.metering import service as metering
 from attestlab.attestations.metering.daily_meter import Meter, verifications_per_day
 from attestlab.attestations.minting import MintRequest, PreparedAttestation
 from attestlab.attestations.policy_enforcement import PolicyDecisions, PolicyEnforcement, PolicyStep, Profile
-from attestlab.attestations.results import NOT_FOUND, Export, Minted, RecordVerification, VerificationOutcome
+from attestlab.attestations.results import (
+    NOT_FOUND,
+    Export,
+    Minted,
+    RecordVerification,
+    VerificationOutcome,
+    VerifiedRecord,
+)
 from attestlab.attestations.rules import Status
 from attestlab.attestations.shapes import AttestationsQuery
 from attestlab.attestations.store import AttestationEvidence
@@ -288,7 +296,7 @@ class Attestations:
         report, decisions = self.verify_record(connection, look, presented, profile=profile)
         follow = follow and row.superseded_by is not None
         latest = store.find_latest_successor(connection, attestation_id) if follow else None
-        return VerificationOutcome(attestation_id, evidence, report, now, latest, decisions)
+        return VerificationOutcome(attestation_id, evidence, report, now, decisions, latest)
 
     def verify_record(
         self, connection: Connection, record: RecordVerification, presented: VerifierInput, *, profile: Profile | None
@@ -327,7 +335,7 @@ class Attestations:
                 self.daily_meter.take(connection, verified.metered_verification, limit=limit)
         return verified
 
-    def meter(self, tx: Transaction, verified: VerificationOutcome) -> None:
+    def meter(self, tx: Transaction, verified: VerifiedRecord[RecordEvidence]) -> None:
         """Write the usage, the event and the policy decisions of a verification in the caller's transaction."""
         if verified.evidence is not None:
             pending = metering.UnwrittenVerifications()

@@ -35,6 +35,7 @@ from attestlab.cli.output import (
 )
 from attestlab.cli.policies import policies
 from attestlab.cli.progress import progress_on_stderr
+from attestlab.cli.receipts import receipts
 from attestlab.cli.tenants import consumers, tenants
 from attestlab.core.extras import list_missing, require_extra
 from attestlab.core.standard_output import emit, print_stderr
@@ -68,6 +69,7 @@ app.command("listen")(webhooks.listen)
 app.command("trigger")(webhooks.trigger)
 app.add_typer(tenants, name="tenant")
 app.add_typer(consumers, name="consumer")
+app.add_typer(receipts, name="receipt")
 app.add_typer(policies, name="policy")
 app.add_typer(blog, name="blog")
 app.add_typer(log, name="log")

@@ -20,12 +20,14 @@ from typing import TYPE_CHECKING, NoReturn
 from attestlab.attestations.bundle.bundle import Bundle
 from attestlab.attestations.bundle.report import OfflineReport
 from attestlab.attestations.bundle.verifier import verify_bundle
-from attestlab.attestations.rules import Reason, Verdict
+from attestlab.attestations.rules import RECEIPT, Reason, RecordKind, Verdict, sha256
 from attestlab.attestations.verification.steps import State
 from attestlab.cli.colors import BAD, GOOD, OPEN, paint
 from attestlab.cli.unforeseen import COULD_NOT_CHECK, explain_unforeseen
+from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.errors import AttestLabError, MissingExtra, NewerFormat
 from attestlab.core.standard_output import emit, print_stderr
+from attestlab.core.strict_json import parse_json
 from attestlab.log.note.trust_policy import TrustPolicy
 
 if TYPE_CHECKING:
@@ -81,21 +83,25 @@ def verify(
     policies: Sequence[Path] = (),
     as_of: int = 0,
     issuer: Path | None = None,
+    kind: RecordKind | None = None,
     as_json: bool = False,
 ) -> int:
     """Verify a bundle, or an Open Badge, and print each step with its result; returns the exit status.
+
+    With `kind`, a bundle of another kind of record is unusable, and so is a badge.
 
     Whatever this function does not foresee ends with COULD_NOT_CHECK.
     """
     try:
         with _explain("Unusable input: ", UNUSABLE):
             content = bundle.read_bytes()  # once, because it may be a pipe
-        badge = _check_badge(content, issuer, is_plain=not (file or payload or policies or as_of))
+        is_plain = not (file or payload or policies or as_of)
+        badge = None if kind else _check_badge(content, issuer, is_plain=is_plain)
         if badge is not None:
             shown = json.dumps(badge.as_json()) if as_json else badge.as_text()
             status = VALID if badge.verdict is Verdict.VALID else OTHER_VERDICT
         else:
-            parsed, report = _check(content, file=file, trust=trust, payload=payload, policies=policies)
+            parsed, report = _check(content, file=file, trust=trust, payload=payload, policies=policies, kind=kind)
             shown = json.dumps(_as_json(parsed, report)) if as_json else _as_text(parsed, report)
             status = _exit_status(report, as_of)
     except _NotChecked as error:
@@ -115,7 +121,13 @@ class _NotChecked(Exception):
 
 
 def _check(
-    bundle: bytes, *, file: Path | None, trust: Path | None, payload: Path | None, policies: Sequence[Path]
+    bundle: bytes,
+    *,
+    file: Path | None,
+    trust: Path | None,
+    payload: Path | None,
+    policies: Sequence[Path],
+    kind: RecordKind | None,
 ) -> tuple[Bundle, OfflineReport]:
     """Read the inputs and verify the bundle.
 
@@ -124,7 +136,11 @@ def _check(
     """
     with _explain("Unusable input: ", UNUSABLE):
         parsed = Bundle.read(bundle)
-        digests = {"file_sha256": _sha256(file), "payload_sha256": _sha256(payload)}
+        found = parsed.statement.kind
+        if kind not in (None, found):
+            raise _NotChecked(f"This is the bundle of an {found.noun}. Use: attestlab verify BUNDLE.json", UNUSABLE)
+        digest = _digest_payload(payload) if found is RECEIPT else _sha256(payload)
+        digests = {"file_sha256": _sha256(file), "payload_sha256": digest}
     if trust is None:
         raise _NotChecked(NO_TRUST)
     with _explain("The trust policy cannot be used: "):
@@ -218,6 +234,11 @@ def _sha256(path: Path | None) -> bytes | None:
         while piece := source.read(READ_BYTES):
             digest.update(piece)
     return digest.digest()
+
+
+def _digest_payload(path: Path | None) -> bytes | None:
+    """Digest the payload of a receipt, which signs its canonical form: spaces and the order of members do not count."""
+    return None if path is None else sha256(canonical(parse_json(path.read_bytes())))
 
 
 def _fail(message: str, code: int, as_json: bool) -> int:

@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 
 from attestlab.billing import lake_rows
 from attestlab.core.errors import Unavailable
-from attestlab.lake import store
+from attestlab.lake import current_queries
 from attestlab.lake.columns import BOOL, NUMBER, TEXT, TIME, WHOLE, Column, list_types
 
 MAX_BATCH_ROWS = 2_000
@@ -105,7 +105,7 @@ ISSUERS = CurrentRows(
         "created_at": Column(TIME, "When it was registered. Format: UTC, microseconds."),
         "updated_at": Column(TIME, "When it last changed. Format: UTC, microseconds."),
     },
-    store.select_issuers,
+    current_queries.select_issuers,
 )
 POLICIES = CurrentRows(
     "policies",
@@ -138,7 +138,7 @@ POLICIES = CurrentRows(
         "created_at": Column(TIME, "When it was created. Format: UTC, microseconds."),
         "updated_at": Column(TIME, "When it last changed. Format: UTC, microseconds."),
     },
-    store.select_policies,
+    current_queries.select_policies,
 )
 CASES = CurrentRows(
     "cases",
@@ -171,7 +171,7 @@ CASES = CurrentRows(
             TIME, "When it was resolved. Format: UTC, microseconds. Source: docs/risk.md.", nullable=True
         ),
     },
-    store.select_cases,
+    current_queries.select_cases,
 )
 CHALLENGES = CurrentRows(
     "challenges",
@@ -192,7 +192,7 @@ CHALLENGES = CurrentRows(
         ),
         "created_at": Column(TIME, "When it was recorded. Format: UTC, microseconds."),
     },
-    store.select_challenges,
+    current_queries.select_challenges,
 )
 INBOX_ITEMS = CurrentRows(
     "inbox_items",
@@ -206,7 +206,7 @@ INBOX_ITEMS = CurrentRows(
         "delivered_at": Column(TIME, "When the recipient received it. Format: UTC, microseconds.", nullable=True),
         "declined_at": Column(TIME, "When the recipient declined it. Format: UTC, microseconds.", nullable=True),
     },
-    store.select_inbox_items,
+    current_queries.select_inbox_items,
 )
 USAGE = CurrentRows(
     "usage",

@@ -16,7 +16,20 @@ import pyarrow as pa
 from sqlalchemy import Connection
 
 from attestlab.lake import context_columns
-from attestlab.lake.columns import BOOL, NUMBER, TEXT, TEXTS, TIME, WHOLE, Column, list_types
+from attestlab.lake.columns import (
+    AT_THE_MINT,
+    BOOL,
+    DECISION_ID,
+    KEY_CREATED_AT,
+    NUMBER,
+    SIGNER,
+    TEXT,
+    TEXTS,
+    TIME,
+    WHOLE,
+    Column,
+    list_types,
+)
 from attestlab.lake.facts import (
     Fact,
     read_audit,
@@ -25,6 +38,9 @@ from attestlab.lake.facts import (
     read_ends,
     read_entries,
     read_mints,
+    read_receipt_ends,
+    read_receipts,
+    read_redactions,
     read_risk_events,
     read_signals,
     read_verifications,
@@ -119,31 +135,18 @@ ATTESTATIONS = Dataset(
     {
         "log_index": Column(WHOLE, "Its first entry in the log. Format: from 0."),
         "id": Column(TEXT, "The attestation. Format: UUID, 36 characters."),
-        "tenant_id": Column(TEXT, "The tenant of the issuer. Format: UUID, 36 characters."),
-        "issuer_id": Column(TEXT, "The issuer that attests. Format: UUID, 36 characters."),
-        "kid": Column(TEXT, "The key that signed. Format: a key id."),
-        "alg": Column(TEXT, "The algorithm of that key. Format: a signature algorithm."),
+        **SIGNER,
         "schema_id": Column(TEXT, "The schema of the claims in the payload. Format: a schema id of the catalogue."),
         "content_type": Column(TEXT, "The type of the attested file. Format: a MIME type."),
         "document_hash": Column(
             TEXT, "Hash of the original file. Format: SHA-256, 64 lowercase hex digits.", nullable=True
         ),
-        "custody": Column(TEXT, "Who holds the private key. Format: managed or external."),
-        "snapshot_status": Column(TEXT, "The issuer's status at the mint. Format: an issuer status."),
-        "snapshot_trust_tier": Column(TEXT, "The issuer's tier at the mint. Format: a trust tier."),
-        "snapshot_risk_rating": Column(TEXT, "The issuer's rating at the mint. Format: a risk rating."),
-        "snapshot_jurisdiction": Column(
-            TEXT, "The issuer's country at the mint. Format: ISO 3166-1 alpha-2.", nullable=True
-        ),
+        **AT_THE_MINT,
         "pack_id": Column(TEXT, "The verification pack it belongs to. Format: UUID, 36 characters.", nullable=True),
         "supersedes": Column(TEXT, "The attestation that it replaced. Format: UUID, 36 characters.", nullable=True),
-        "decision_id": Column(
-            TEXT,
-            "The policy decision that allowed the mint; null if no policy applied. Format: dec_ and a ULID.",
-            nullable=True,
-        ),
+        "decision_id": DECISION_ID,
         "payload_size": Column(WHOLE, "Size of the file. Format: bytes.", nullable=True),
-        "key_created_at": Column(TIME, "When the signing key was registered. Format: UTC, microseconds."),
+        "key_created_at": KEY_CREATED_AT,
         "expiry_at": Column(TIME, "From this moment on it is expired. Format: UTC, microseconds.", nullable=True),
         "created_at": Column(TIME, "When it was minted. Format: UTC, microseconds."),
     },
@@ -164,6 +167,52 @@ ENDS = Dataset(
     "at",
     read_ends,
 )
+RECEIPTS = Dataset(
+    "receipts",
+    Numbering.LOG,
+    {
+        "log_index": Column(WHOLE, "Its first entry in the log. Format: from 0."),
+        "receipt_id": Column(TEXT, "The receipt. Format: UUID, 36 characters."),
+        **SIGNER,
+        "receipt_type": Column(TEXT, "The type. Format: 1-64 of a-z 0-9 _ . -."),
+        "receipt_version": Column(TEXT, "The version of the type. Format: Semantic Versioning 2.0.0."),
+        **AT_THE_MINT,
+        "decision_id": DECISION_ID,
+        "retention_policy": Column(TEXT, "How long the payload is kept. Format: standard, extended or permanent."),
+        "retain_until": Column(
+            TIME, "When the service redacts it; null for permanent. Format: UTC, microseconds.", nullable=True
+        ),
+        "key_created_at": KEY_CREATED_AT,
+        "issued_at": Column(TIME, "When it was minted. Format: UTC, microseconds."),
+    },
+    "issued_at",
+    read_receipts,
+)
+RECEIPT_ENDS = Dataset(
+    "receipt_ends",
+    Numbering.LOG,
+    {
+        "log_index": Column(WHOLE, "The index of the status entry. Format: from 0."),
+        "tenant_id": Column(TEXT, "The tenant of the receipt. Format: UUID, 36 characters."),
+        "receipt_id": Column(TEXT, "The receipt that was revoked. Format: UUID, 36 characters."),
+        "status": Column(TEXT, "Its final status. Format: REVOKED."),
+        "at": Column(TIME, "When the entry was made. Format: UTC, microseconds."),
+    },
+    "at",
+    read_receipt_ends,
+)
+RECEIPT_REDACTIONS = Dataset(
+    "receipt_redactions",
+    Numbering.TRAIL,
+    {
+        "seq": Column(WHOLE, "Its line in the tenant's audit trail. Format: from 0."),
+        "tenant_id": Column(TEXT, "The tenant of the receipt. Format: UUID, 36 characters."),
+        "receipt_id": Column(TEXT, "The receipt that was redacted. Format: UUID, 36 characters."),
+        "at": Column(TIME, "When it was redacted. Format: UTC, microseconds."),
+    },
+    "at",
+    read_redactions,
+)
 VERIFICATIONS = Dataset(
     "verifications",
     Numbering.OUTBOX,
@@ -173,7 +222,14 @@ VERIFICATIONS = Dataset(
         "tenant_id": Column(TEXT, "The issuer's tenant. Format: UUID, 36 characters."),
         "issuer_id": Column(TEXT, "The issuer of the verified attestations. Format: UUID, 36 characters."),
         "attestation_id": Column(
-            TEXT, "The attestation; null if the row is aggregated. Format: UUID, 36 characters.", nullable=True
+            TEXT,
+            "The attestation; null of a receipt, or if the row is aggregated. Format: UUID, 36 characters.",
+            nullable=True,
+        ),
+        "receipt_id": Column(
+            TEXT,
+            "The receipt, if one was verified; null if the row is aggregated. Format: UUID, 36 characters.",
+            nullable=True,
         ),
         "verdict": Column(
             TEXT, "The verdict; null if the row is aggregated and not VALID. Format: a verdict.", nullable=True
@@ -330,5 +386,8 @@ DELIVERIES = Dataset(
     read_deliveries,
     time_alias="attempted_at",
 )
-ALL = (LOG_ENTRIES, ATTESTATIONS, ENDS, VERIFICATIONS, AUDIT, DECISIONS, SIGNALS, RAW_EVENTS, DELIVERIES)
+ALL = (
+    *(LOG_ENTRIES, ATTESTATIONS, ENDS, RECEIPTS, RECEIPT_ENDS, RECEIPT_REDACTIONS, VERIFICATIONS, AUDIT, DECISIONS),
+    *(SIGNALS, RAW_EVENTS, DELIVERIES),
+)
 BY_NAME = {dataset.name: dataset for dataset in ALL} | {"risk_events": replace(RAW_EVENTS, name="risk_events")}

@@ -13,11 +13,14 @@ from typing import NamedTuple
 from uuid import UUID
 
 import orjson
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Table
 
 from attestlab.attestations.rules import Verdict
+from attestlab.attestations.store import attestations
 from attestlab.core.encoding import parse_time
 from attestlab.lake import context_columns, store
+from attestlab.log.entries import EntryType
+from attestlab.receipts.store import receipts
 
 Fact = dict[str, object]
 
@@ -45,19 +48,26 @@ def read_mints(connection: Connection, first: int, end: int, tenant_id: UUID | N
 
 def read_ends(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
     """Read the final statuses of attestations."""
-    entries = [(row.index, json.loads(row.entry)) for row in store.select_status_entries(connection, first, end)]
-    owners = store.find_tenants(connection, {UUID(entry["id"]) for _, entry in entries})
-    for index, entry in entries:
-        owner = owners[UUID(entry["id"])]
-        if tenant_id in (None, owner):
-            yield {
-                "log_index": index,
-                "tenant_id": str(owner),
-                "attestation_id": entry["id"],
-                "status": entry["status"],
-                "superseded_by": entry["superseded_by"],
-                "at": parse_time(entry["at"]),
-            }
+    kind = EntryType.ATTESTATION_STATUS
+    for entry, fact in _read_ends(connection, kind, attestations, first, end, tenant_id):
+        yield {**fact, "attestation_id": entry["id"], "superseded_by": entry["superseded_by"]}
+
+
+def read_receipts(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    """Read the mints of receipts."""
+    return map(_to_fact, store.select_receipts(connection, first, end, tenant_id))
+
+
+def read_receipt_ends(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    """Read the revocations of receipts."""
+    kind = EntryType.RECEIPT_STATUS
+    for entry, fact in _read_ends(connection, kind, receipts, first, end, tenant_id):
+        yield {**fact, "receipt_id": entry["id"]}
+
+
+def read_redactions(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    """Read the redactions of receipts."""
+    return map(_to_fact, store.select_redactions(connection, first, end, tenant_id))
 
 
 def read_verifications(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
@@ -72,6 +82,7 @@ def read_verifications(connection: Connection, first: int, end: int, tenant_id: 
             "at": row.created_at,
             "issuer_id": data["issuer_id"],
             "attestation_id": data.get("attestation_id"),
+            "receipt_id": data.get("receipt_id"),
             "valid": data.get("verdict") == Verdict.VALID,
             "verdict": data.get("verdict"),
             "count": data["count"],
@@ -114,6 +125,19 @@ def read_deliveries(connection: Connection, first: int, end: int, tenant_id: UUI
     """Read the attempts to deliver webhooks."""
     for row in store.select_attempts(connection, first, end, tenant_id):
         yield _to_fact(row) | {"success": row.error is None}
+
+
+def _read_ends(
+    connection: Connection, kind: EntryType, table: Table, first: int, end: int, tenant_id: UUID | None
+) -> Iterator[tuple[dict[str, str], Fact]]:
+    """Read the log's entries that end rows of a table, each with what all kinds of them have."""
+    entries = [(row.index, json.loads(row.entry)) for row in store.select_status_entries(connection, kind, first, end)]
+    owners = store.find_tenants(connection, table, {UUID(entry["id"]) for _, entry in entries})
+    for index, entry in entries:
+        owner = owners[UUID(entry["id"])]
+        if tenant_id in (None, owner):
+            at = parse_time(entry["at"])
+            yield entry, {"log_index": index, "tenant_id": str(owner), "status": entry["status"], "at": at}
 
 
 @lru_cache(maxsize=1_024)  # many decisions share few contexts

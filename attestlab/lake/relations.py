@@ -158,6 +158,7 @@ class TenantLake:
         self._trusted = trusted or TrustedConnections(storage, folder)
         self.decisions = self._reader("decisions")
         self.attestations = self._reader("attestations")
+        self.receipts = self._reader("receipts")
         self.verifications = self._reader("verifications")
         self.log_entries = self._reader("log_entries")
         self.audit = self._reader("audit")
@@ -194,8 +195,9 @@ class TenantLake:
             with lab.lake(caller).connect("signals", "raw_events") as connection:
                 rows = connection.execute("SELECT count(*) FROM signals WHERE score >= ?", [80]).fetchall()
 
-        The views have the facts as exported: docs/lake.md lists the columns. `attestations` are as minted, and `ends`
-        has their ends. Opening takes milliseconds; call it for each report, outside the event loop.
+        The views have the facts as exported: docs/lake.md lists the columns. `attestations` and `receipts` are as
+        minted; `ends`, `receipt_ends` and `receipt_redactions` have what became of them. Opening takes milliseconds;
+        call it for each report, outside the event loop.
 
         Raises:
             Conflict: the lake is ahead of the records.

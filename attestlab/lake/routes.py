@@ -46,9 +46,9 @@ async def get_lake_dataset(
     """Read the rows of a data set: all of them as Arrow, or the newest 10,000 as JSON.
 
     A client that accepts `application/vnd.apache.arrow.stream` gets Arrow. The data set needs its scope:
-    `attestations:read` for attestations, verifications and inbox_items, `issuers:read` for issuers, `audit:read` for
-    audit, `risk:read` for signals, raw_events, cases and challenges, `policies:read` for decisions and policies,
-    `webhooks:read` for deliveries.
+    `attestations:read` for attestations, receipts, verifications and inbox_items, `issuers:read` for issuers,
+    `audit:read` for audit, `risk:read` for signals, raw_events, cases and challenges, `policies:read` for decisions and
+    policies, `webhooks:read` for deliveries, `billing:read` for usage and invoices.
     """
     columns = [] if query.columns is None else query.columns.split(",")
     wanted = DatasetRequest(name, query.start, query.end, columns, choose_format(request.header("Accept")))

@@ -18,18 +18,17 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, and_, select
 from attestlab.attestations.events import VerificationCompleted, VerificationFailed
 from attestlab.attestations.store import attestations
 from attestlab.audit.store import events as trail
-from attestlab.consumer.inbox.store import items as inbox_items
 from attestlab.core.db.tables import Record, iterate, table_of
 from attestlab.core.records import audit, hash_chain, outbox
 from attestlab.core.records.hash_chain import ChainHead
-from attestlab.issuers.store import issuers, keys
-from attestlab.issuers.tables import IssuerRecord
+from attestlab.issuers.store import keys
 from attestlab.log.entries import EntryType
 from attestlab.log.store import heads, leaves
 from attestlab.orgs.store import tenants
 from attestlab.policy.decisions import EVALUATED
-from attestlab.policy.store import decisions, policies, versions
-from attestlab.risk.enforcement.store import RiskCaseRecord, RiskChallengeRecord, cases, challenges
+from attestlab.policy.store import decisions
+from attestlab.receipts.changes import REDACTED
+from attestlab.receipts.store import receipts
 from attestlab.risk.normalization import service as normalization
 from attestlab.risk.normalization.service import RiskEventRecord
 from attestlab.risk.normalization.service import events as risk_events
@@ -42,8 +41,6 @@ _chains = table_of(ChainHead)
 _outbox = table_of(outbox.OutboxEvent)
 _TRAILS = audit.chain_name(UUID(int=0)).partition(":")[0] + ":"
 MAX_IDS_PER_QUERY = 500  # ids in one query
-ROWS_PER_FETCH = 2_000
-_DOCUMENTS_PER_FETCH = 20  # each up to a megabyte
 
 
 class PublicEntry(NamedTuple):
@@ -55,7 +52,7 @@ class PublicEntry(NamedTuple):
 
 
 class StatusEntry(NamedTuple):
-    """An entry of the log that ends an attestation."""
+    """An entry of the log that ends an attestation or a receipt."""
 
     index: int  # type: ignore[assignment]  # overrides tuple.index
     entry: bytes
@@ -85,6 +82,38 @@ class MintedAttestation(NamedTuple):
     decision_id: str | None
     created_at: datetime
     key_created_at: datetime | None
+
+
+class MintedReceipt(NamedTuple):
+    """The columns of a receipt that never change and say nothing of its payload, and the time of its key."""
+
+    log_index: int
+    receipt_id: UUID
+    tenant_id: UUID
+    issuer_id: UUID
+    kid: str
+    alg: str
+    receipt_type: str
+    receipt_version: str
+    custody: str
+    snapshot_status: str
+    snapshot_trust_tier: str
+    snapshot_risk_rating: str
+    snapshot_jurisdiction: str | None
+    decision_id: str | None
+    retention_policy: str
+    retain_until: datetime | None
+    issued_at: datetime
+    key_created_at: datetime | None
+
+
+class ReceiptRedaction(NamedTuple):
+    """The line of an audit trail that says when a receipt was redacted."""
+
+    seq: int
+    tenant_id: UUID
+    receipt_id: str
+    at: datetime
 
 
 class VerificationEvent(NamedTuple):
@@ -141,38 +170,6 @@ class DeliveryAttempt(NamedTuple):
     event_type: str
     test: bool
     manual: bool
-
-
-class CurrentPolicy(NamedTuple):
-    """A policy with its newest version."""
-
-    id: UUID
-    tenant_id: UUID
-    name: str
-    category: str
-    target_type: str
-    target_id: UUID | None
-    status: str
-    version: int
-    active_version: int | None
-    shadow_version: int | None
-    created_at: datetime
-    updated_at: datetime
-    digest: str
-    document: str
-
-
-class DeliveredItem(NamedTuple):
-    """The delivery of an attestation to one recipient, without what names them."""
-
-    id: UUID
-    tenant_id: UUID
-    attestation_id: UUID
-    issuer_id: UUID
-    delivery_state: str
-    created_at: datetime
-    delivered_at: datetime | None
-    declined_at: datetime | None
 
 
 class Numbering(StrEnum):
@@ -239,31 +236,40 @@ def select_entries(connection: Connection, first: int, end: int, _tenant_id: UUI
 
 def select_mints(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[MintedAttestation]:
     """Return attestations by the index of their mint: only columns that never change and contain no personal data."""
-    wanted = [attestations.c.log_index >= first, attestations.c.log_index < end]
-    wanted += [] if tenant_id is None else [attestations.c.tenant_id == tenant_id]
-    signed_with = and_(keys.c.tenant_id == attestations.c.tenant_id, keys.c.kid == attestations.c.kid)
-    columns = [
-        *(attestations.c[name] for name in MintedAttestation._fields[:-1]),
-        keys.c.created_at.label("key_created_at"),
-    ]
-    query = select(*columns).join_from(attestations, keys, signed_with, isouter=True).where(*wanted)
-    return iterate(connection.execute(query), MintedAttestation)
+    columns = [attestations.c[name] for name in MintedAttestation._fields[:-1]]
+    return _select_signed(connection, attestations, columns, MintedAttestation, first, end, tenant_id)
 
 
-def select_status_entries(connection: Connection, first: int, end: int) -> Iterator[StatusEntry]:
-    """Return the log's entries that end an attestation."""
-    query = select(leaves.c.index, leaves.c.entry).where(leaves.c.kind == EntryType.ATTESTATION_STATUS.value)
+def select_receipts(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[MintedReceipt]:
+    """Return receipts by the index of their mint: what a redaction deletes is not among the columns."""
+    names = {"receipt_id": "id", "issued_at": "created_at"}
+    columns = [receipts.c[names.get(name, name)] for name in MintedReceipt._fields[:-1]]
+    return _select_signed(connection, receipts, columns, MintedReceipt, first, end, tenant_id)
+
+
+def select_status_entries(connection: Connection, kind: EntryType, first: int, end: int) -> Iterator[StatusEntry]:
+    """Return the log's entries of a kind that ends an attestation or a receipt."""
+    query = select(leaves.c.index, leaves.c.entry).where(leaves.c.kind == kind.value)
     in_range = query.where(leaves.c.index >= first, leaves.c.index < end).order_by(leaves.c.index)
     return iterate(connection.execute(in_range), StatusEntry)
 
 
-def find_tenants(connection: Connection, attestation_ids: Iterable[UUID]) -> Mapping[UUID, UUID]:
-    """Return the tenant of each attestation."""
+def find_tenants(connection: Connection, table: Table, ids: Iterable[UUID]) -> Mapping[UUID, UUID]:
+    """Return the tenant of each attestation or receipt of a table."""
     result: dict[UUID, UUID] = {}
-    for ids in _chunks(list(attestation_ids)):
-        query = select(attestations.c.id, attestations.c.tenant_id).where(attestations.c.id.in_(ids))
+    for chunk in _chunks(list(ids)):
+        query = select(table.c.id, table.c.tenant_id).where(table.c.id.in_(chunk))
         result |= {row.id: row.tenant_id for row in connection.execute(query)}
     return result
+
+
+def select_redactions(
+    connection: Connection, first: int, end: int, tenant_id: UUID | None
+) -> Iterator[ReceiptRedaction]:
+    """Return the redactions of one tenant's receipts, numbered by their entries in the audit trail."""
+    query = select(trail.c.seq, trail.c.tenant_id, trail.c.resource_id, trail.c.timestamp)
+    in_range = query.where(*_in_range(first, end, tenant_id), trail.c.action == REDACTED)
+    return iterate(connection.execute(in_range), ReceiptRedaction)
 
 
 def select_verifications(
@@ -315,40 +321,21 @@ def select_attempts(connection: Connection, first: int, end: int, tenant_id: UUI
     return iterate(connection.execute(query.where(*wanted)), DeliveryAttempt)
 
 
-def select_issuers(connection: Connection, tenant_id: UUID) -> Iterator[IssuerRecord]:
-    """Return the issuers of a tenant as they are now."""
-    return _select_current(connection, issuers, IssuerRecord, tenant_id)
-
-
-def select_cases(connection: Connection, tenant_id: UUID) -> Iterator[RiskCaseRecord]:
-    """Return the cases of a tenant as they are now."""
-    return _select_current(connection, cases, RiskCaseRecord, tenant_id)
-
-
-def select_challenges(connection: Connection, tenant_id: UUID) -> Iterator[RiskChallengeRecord]:
-    """Return the challenge decisions of a tenant."""
-    return _select_current(connection, challenges, RiskChallengeRecord, tenant_id)
-
-
-def select_inbox_items(connection: Connection, tenant_id: UUID) -> Iterator[DeliveredItem]:
-    """Return the deliveries to recipients by a tenant's issuers as they are now."""
-    names = {"delivery_state": "state"}
-    columns = [inbox_items.c[names.get(name, name)] for name in DeliveredItem._fields]
-    query = select(*columns).where(inbox_items.c.tenant_id == tenant_id)
-    return iterate(connection.execute(query.execution_options(yield_per=ROWS_PER_FETCH)), DeliveredItem)
-
-
-def select_policies(connection: Connection, tenant_id: UUID) -> Iterator[CurrentPolicy]:
-    """Return the policies of a tenant as they are now, each with its newest version."""
-    newest = and_(versions.c.policy_id == policies.c.id, versions.c.version == policies.c.version)
-    columns = [*(policies.c[name] for name in CurrentPolicy._fields[:-2]), versions.c.digest, versions.c.document]
-    query = select(*columns).join_from(policies, versions, newest).where(policies.c.tenant_id == tenant_id)
-    return iterate(connection.execute(query.execution_options(yield_per=_DOCUMENTS_PER_FETCH)), CurrentPolicy)
-
-
-def _select_current(connection: Connection, table: Table, kind: type[Record], tenant_id: UUID) -> Iterator[Record]:
-    query = select(*(table.c[name] for name in kind._fields)).where(table.c.tenant_id == tenant_id)
-    return iterate(connection.execute(query.execution_options(yield_per=ROWS_PER_FETCH)), kind)
+def _select_signed(
+    connection: Connection,
+    table: Table,
+    columns: Iterable[ColumnElement[object]],
+    kind: type[Record],
+    first: int,
+    end: int,
+    tenant_id: UUID | None,
+) -> Iterator[Record]:
+    """Return attestations or receipts by the index of their mint, each with the time of its key."""
+    wanted = [table.c.log_index >= first, table.c.log_index < end]
+    wanted += [] if tenant_id is None else [table.c.tenant_id == tenant_id]
+    signed_with = and_(keys.c.tenant_id == table.c.tenant_id, keys.c.kid == table.c.kid)
+    query = select(*columns, keys.c.created_at).join_from(table, keys, signed_with, isouter=True).where(*wanted)
+    return iterate(connection.execute(query), kind)
 
 
 def _select_numbered(table: Table, first: int, end: int, tenant_id: UUID | None) -> Select[tuple[object, ...]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from attestlab.attestations.receipt_content import ReceiptStatus
 from attestlab.attestations.rules import Status, Verdict
 from attestlab.billing.rules import InvoiceStatus
 from attestlab.consumer.inbox.rules import DeliveryState
@@ -28,33 +29,66 @@ from attestlab.risk.rules import CaseOutcome, CaseStatus
 Source = Dataset | CurrentRows
 
 
-class StatusColumn(NamedTuple):
+class AddedColumn(NamedTuple):
     """A column that a view adds: its SQL, and its declaration."""
 
     sql: str
     declaration: Column
 
 
-STATUS_COLUMNS = {
-    "status": StatusColumn(
+class StatusJoin(NamedTuple):
+    """What a view adds to the rows of its first source, `minted`: columns, and the join that has them."""
+
+    columns: Mapping[str, AddedColumn]
+    tables: str
+
+    @property
+    def query(self) -> str:
+        """The SQL of the rows with these columns; `{name}` stands for the table of a source."""
+        added = ", ".join(f"{column.sql} AS {name}" for name, column in self.columns.items())
+        return f"SELECT minted.*, {added} FROM {self.tables}"
+
+
+_ATTESTATION_STATUS = {
+    "status": AddedColumn(
         "coalesce(ended.status, 'VALID')",
         Column(TEXT, "Its status in the log. Format: VALID, REVOKED, SUPERSEDED or EXPIRED."),
     ),
-    "ended_at": StatusColumn("ended.at", Column(TIME, "When it ended. Format: UTC, microseconds.", nullable=True)),
-    "ended_index": StatusColumn(
+    "ended_at": AddedColumn("ended.at", Column(TIME, "When it ended. Format: UTC, microseconds.", nullable=True)),
+    "ended_index": AddedColumn(
         "ended.log_index", Column(WHOLE, "The log entry of its end. Format: from 0.", nullable=True)
     ),
-    "superseded_by": StatusColumn(
+    "superseded_by": AddedColumn(
         "ended.superseded_by",
         Column(TEXT, "The attestation that replaced it. Format: UUID, 36 characters.", nullable=True),
     ),
 }
-"""The columns that the view of attestations adds to those of their mints."""
-
-_ATTESTATIONS = (
-    f"SELECT minted.*, {', '.join(f'{column.sql} AS {name}' for name, column in STATUS_COLUMNS.items())} "
-    "FROM {attestations} AS minted LEFT JOIN (SELECT attestation_id, arg_max(ends_, ends_.log_index) AS ended "
-    "FROM {ends} AS ends_ GROUP BY attestation_id) ON attestation_id = minted.id"
+_ATTESTATIONS = StatusJoin(
+    _ATTESTATION_STATUS,
+    "{attestations} AS minted LEFT JOIN (SELECT attestation_id, arg_max(ends_, ends_.log_index) AS ended "
+    "FROM {ends} AS ends_ GROUP BY attestation_id) ON attestation_id = minted.id",
+)
+_RECEIPT_STATUS = {
+    "status": AddedColumn(
+        "coalesce(ended.status, 'ACTIVE')", Column(TEXT, "Its status in the log. Format: ACTIVE or REVOKED.")
+    ),
+    "revoked_at": AddedColumn(
+        "ended.at", Column(TIME, "When it was revoked. Format: UTC, microseconds.", nullable=True)
+    ),
+    "status_log_index": AddedColumn(
+        "ended.log_index", Column(WHOLE, "The log entry of the revocation. Format: from 0.", nullable=True)
+    ),
+    "redacted_at": AddedColumn(
+        "redacted_at",
+        Column(TIME, "When payload, subject and metadata were deleted. Format: UTC, microseconds.", nullable=True),
+    ),
+}
+_RECEIPTS = StatusJoin(
+    _RECEIPT_STATUS,
+    "{receipts} AS minted LEFT JOIN (SELECT receipt_id, arg_max(ends_, ends_.log_index) AS ended "
+    "FROM {receipt_ends} AS ends_ GROUP BY receipt_id) AS ends ON ends.receipt_id = minted.receipt_id "
+    'LEFT JOIN (SELECT receipt_id, min("at") AS redacted_at FROM {receipt_redactions} GROUP BY receipt_id) '
+    "AS redacted ON redacted.receipt_id = minted.receipt_id",
 )
 
 
@@ -70,7 +104,7 @@ class LakeView:
     time: str
     scope: Scope | None = None
     enums: Mapping[str, Iterable[type[StrEnum]]] = field(default_factory=dict)
-    joined: str | None = None
+    joined: StatusJoin | None = None
 
     @property
     def name(self) -> str:
@@ -80,7 +114,7 @@ class LakeView:
     @property
     def declarations(self) -> dict[str, Column]:
         """The columns with their meanings, without those of a decision's context."""
-        added = STATUS_COLUMNS if self.joined else {}
+        added = self.joined.columns if self.joined else {}
         return self.sources[0].declarations | {name: column.declaration for name, column in added.items()}
 
     @property
@@ -96,7 +130,7 @@ class LakeView:
         """
         if attributes:
             return f"SELECT {', '.join([*datasets.DECISIONS.columns, *attributes])} FROM {tables[self.name]}"
-        rows = f"({self.joined.format_map(tables)})" if self.joined else tables[self.name]
+        rows = f"({self.joined.query.format_map(tables)})" if self.joined else tables[self.name]
         typed = ", ".join(f"{name}::{_enum_type(kinds)} AS {name}" for name, kinds in self.enums.items())
         query = f"SELECT * REPLACE ({typed}) FROM {rows}" if typed else f"SELECT * FROM {rows}"
         source = self.sources[0]
@@ -122,6 +156,18 @@ ALL = (
             "snapshot_risk_rating": [RiskRating],
         },
         _ATTESTATIONS,
+    ),
+    LakeView(
+        (datasets.RECEIPTS, datasets.RECEIPT_ENDS, datasets.RECEIPT_REDACTIONS),
+        "issued_at",
+        Scope.ATTESTATIONS_READ,
+        {
+            "status": [ReceiptStatus],
+            "snapshot_status": [IssuerStatus],
+            "snapshot_trust_tier": [TrustTier],
+            "snapshot_risk_rating": [RiskRating],
+        },
+        _RECEIPTS,
     ),
     LakeView(
         (datasets.LOG_ENTRIES,),

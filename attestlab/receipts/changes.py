@@ -17,6 +17,7 @@ from attestlab.receipts import rules, store
 from attestlab.receipts.events import ReceiptRevoked
 from attestlab.receipts.tables import ReceiptRecord
 
+REDACTED = "receipt.redact"  # the action in the audit trail, by which the lake finds redactions
 RETENTION = SystemActor("retention")  # redacts receipts whose payloads are kept no longer
 
 
@@ -56,5 +57,5 @@ def redact(tx: Transaction, row: ReceiptRecord, reason: str | None, *, actor: Ac
     """Delete what a receipt discloses; its hashes, its signature and its log entry stay, so its proofs verify."""
     gone = {"payload": None, "subject": None, "subject_nonce": None, "extra": None, "redacted_at": at}
     metadata = {} if reason is None else {"reason": reason}
-    deed = AuditContext(row.tenant_id, actor, "receipt.redact", at, metadata)
+    deed = AuditContext(row.tenant_id, actor, REDACTED, at, metadata)
     return audited_write.change(tx, store.receipts, row, gone, deed)

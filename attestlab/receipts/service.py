@@ -16,14 +16,13 @@ from sqlalchemy import Connection
 
 from attestlab.attestations import mint_steps
 from attestlab.attestations.metering.daily_meter import verifications_per_day
-from attestlab.attestations.metering.service import MeteredVerification
 from attestlab.attestations.policy_enforcement import PolicyDecisions
 from attestlab.attestations.receipt_content import RECEIPT_STATUSES
-from attestlab.attestations.results import NOT_FOUND, RecordVerification, build_metered
-from attestlab.attestations.rules import RECEIPT, Verdict
+from attestlab.attestations.results import NOT_FOUND, RecordVerification, VerifiedRecord
+from attestlab.attestations.rules import RECEIPT
 from attestlab.attestations.service import Attestations
 from attestlab.attestations.verification.log_proofs import LogProofs, collect_proofs
-from attestlab.attestations.verification.steps import VerificationResult, VerifierInput
+from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied
 from attestlab.core.records import audited_write, outbox
@@ -48,25 +47,13 @@ ROWS_A_PART = 500  # of an exported file; a payload may have 64 KB
 
 
 @dataclass(frozen=True)
-class VerifiedReceipt:
-    """Result of a verification, and the evidence that it used (None if there is no such receipt)."""
-
-    receipt_id: UUID
-    evidence: ReceiptEvidence | None = field(repr=False)
-    report: VerificationResult
-    at: datetime
-    policy_decisions: PolicyDecisions = field(default=(), repr=False)  # the caller must record them
+class VerifiedReceipt(VerifiedRecord[ReceiptEvidence]):
+    """Result of a verification of a receipt."""
 
     @property
-    def verdict(self) -> Verdict:
-        """The verdict of the verification."""
-        return self.report.verdict
-
-    @property
-    def metered_verification(self) -> MeteredVerification:
-        """The verification as the meter counts it; requires that the receipt exists."""
-        assert self.evidence is not None
-        return build_metered(self.evidence.row, self.report, self.at, receipt_id=self.receipt_id)
+    def receipt_id(self) -> UUID:
+        """The id of the receipt."""
+        return self.record_id
 
 
 @dataclass(frozen=True)

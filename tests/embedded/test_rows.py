@@ -25,7 +25,10 @@ from support.file_sizes import limit_file_size
 from support.server_process import ServerProcess
 
 NOUNS = {
-    **{name: name for name in ("attestations", "issuers", "signals", "decisions", "audit", "policies", "cases")},
+    **{
+        name: name
+        for name in ("attestations", "receipts", "issuers", "signals", "decisions", "audit", "policies", "cases")
+    },
     **{"challenges": "challenges", "verifications": "verifications", "log": "log_entries"},
 }
 COUNTS = "select source, count(*) n, sum(seq) total from this where score >= ? group by all order by source"

@@ -252,6 +252,7 @@ COMMANDS = {
     "consumer create": None,
     "consumer invite": None,
     "blog import": Kind.WHOLE,
+    "receipt verify": None,
     "policy check": Kind.BOUNDED,
     "policy simulate": Kind.CUT,
     "log watch": Kind.COUNTED,  # an entry is recorded as seen after it was printed

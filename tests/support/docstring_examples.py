@@ -51,6 +51,8 @@ def demo_lab(example_folder: Path) -> Iterator[object]:
 
     with use_demo_caches(), attestlab.demo() as lab:
         lab.billing.attach("webhook_pack")  # so that there is an invoice
+        lab.receipt_types.create("stocktaking", "1.0.0", {})
+        lab.receipts.mint("stocktaking", {}, issuer="Canton Archive")  # so that there is a receipt
         yield lab
 
 

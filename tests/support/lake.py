@@ -26,13 +26,19 @@ from attestlab.orgs.rules import Caller, Plan
 from attestlab.policy.active_policies import PolicyQuery
 from attestlab.policy.language.document import Category, TargetType
 from attestlab.policy.store import decisions
+from attestlab.receipts.shapes import ReceiptIn
+from attestlab.receipts.store import receipts
 from attestlab.risk.normalization.service import events as risk_events
 from attestlab.risk.rules import Entity, EntityType
 from attestlab.risk.signals.store import signals
 from attestlab.webhooks import delivery_store
 from attestlab.webhooks.sending import SentAttempt
+from support.receipts import create_type
 
-DATASETS = ("decisions", "attestations", "log_entries", "audit", "verifications", "signals", "raw_events", "deliveries")
+DATASETS = (
+    *("decisions", "attestations", "receipts", "log_entries", "audit", "verifications", "signals", "raw_events"),
+    "deliveries",
+)
 CURRENT = ("issuers", "policies", "cases", "challenges", "inbox_items", "usage", "invoices")
 QUESTION = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
 
@@ -45,16 +51,19 @@ class LakeTenant:
     caller: Caller
     issuer_id: UUID
     kid: str
+    receipt_type: str = ""
     minted: list[UUID] = field(default_factory=list)
     ended: int = 0
     endpoint_id: UUID | None = None
+    receipts: list[UUID] = field(default_factory=list)
 
     @classmethod
     def of(cls, lab: Installation, caller: Caller, name: str) -> LakeTenant:
         made = lab.issuers.create(
             {"name": name, "domain": f"{name.lower()}.example"}, caller=caller, alg=Algorithm.ED25519
         )
-        return cls(lab, caller, made.issuer.id, made.keys[0].kid)
+        receipt_type = create_type(lab, caller, name=f"delivery-{made.issuer.id.hex}")
+        return cls(lab, caller, made.issuer.id, made.keys[0].kid, receipt_type.name)
 
     def mint(self, **more: Any) -> None:
         claims = {"student_name": "Ada"}
@@ -77,6 +86,16 @@ class LakeTenant:
         entity = Entity(EntityType.USER, f"user-{len(self.minted)}")
         now = self.lab.clock.now()
         self.lab.risk.normalization.record("login.failed.repeated", entity, occurred_at=now, caller=self.caller)
+
+    def receive(self, **more: Any) -> None:
+        """A receipt; every second one is revoked, and every third one redacted."""
+        body = {"receipt_type": self.receipt_type, "issuer_id": self.issuer_id, "payload": {"n": len(self.receipts)}}
+        minted = self.lab.receipts.mint(ReceiptIn.model_validate(body | more), caller=self.caller)
+        self.receipts.append(minted.id)
+        if len(self.receipts) % 2 == 0:
+            self.lab.receipts.revoke(minted.id, caller=self.caller)
+        if len(self.receipts) % 3 == 0:
+            self.lab.receipts.redact(minted.id, caller=self.caller)
 
     def deliver(self) -> None:
         """A test delivery to a receiver that is not there; nothing is sent."""
@@ -121,6 +140,8 @@ class LakeScenario:
             who.report()
         else:
             who.deliver()
+        if number % 8 == 2:
+            who.receive()
 
     def seen(self, owner: LakeTenant) -> dict[str, DatasetReader]:
         """The tenant's data sets by name."""
@@ -143,7 +164,7 @@ def read_lake_ids(lake_scenario: LakeScenario, owner: LakeTenant) -> dict[str, l
 
 def id_column_of(name: str) -> str:
     """The column that has another value in each row of a data set."""
-    return {"log_entries": "leaf_hash", "deliveries": "seq"}.get(name, "id")
+    return {"log_entries": "leaf_hash", "deliveries": "seq", "receipts": "receipt_id"}.get(name, "id")
 
 
 def _ids(facts: DatasetReader, column: str) -> list[str]:
@@ -162,6 +183,7 @@ def read_recorded_ids(lab: Installation, tenant_id: UUID) -> dict[str, list[str]
         return {
             "decisions": listed(decisions),
             "attestations": listed(attestations),
+            "receipts": listed(receipts),
             "log_entries": sorted(value.hex() for value in connection.scalars(select(leaves.c.leaf_hash))),
             "audit": listed(events),
             "verifications": listed(outbox, outbox.c.type.startswith("verification.")),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
+from attestlab.attestations.receipt_content import ReceiptStatus
 from attestlab.attestations.rules import Status, Verdict
 from attestlab.billing.rules import InvoiceStatus
 from attestlab.consumer.inbox.rules import DeliveryState
@@ -29,6 +30,12 @@ _ENUMS: Mapping[str, Mapping[str, Iterable[type[StrEnum]]]] = {
     "issuers": {"status": [IssuerStatus], "trust_tier": [TrustTier], "risk_rating": [RiskRating]},
     "log_entries": {"type": [EntryType], "status": [Status, IssuerStatus, KeyStatus]},
     "policies": {"status": [PolicyStatus]},
+    "receipts": {
+        "status": [ReceiptStatus],
+        "snapshot_status": [IssuerStatus],
+        "snapshot_trust_tier": [TrustTier],
+        "snapshot_risk_rating": [RiskRating],
+    },
     "verifications": {"verdict": [Verdict]},
 }
 

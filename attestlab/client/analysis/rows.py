@@ -37,6 +37,7 @@ _TIMES = {
     "deliveries": "attempted_at",
     "log_entries": "log_index",
     "raw_events": "occurred_at",
+    "receipts": "issued_at",
     "signals": "occurred_at",
     "verifications": "verified_at",
 }

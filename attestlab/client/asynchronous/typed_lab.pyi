@@ -1142,7 +1142,13 @@ class AsyncReceiptTypeNoun:
         """List the newest version of each type, newest first."""
 
 class AsyncReceiptNoun:
-    """The tenant's receipts, newest first."""
+    """The tenant's receipts, newest first; the data set has no payloads and subjects."""
+    @property
+    def rows(self) -> AsyncRows:
+        """All rows of the data set."""
+    @property
+    def columns(self) -> Awaitable[builtins.list[str]]:
+        """The names of the columns."""
     async def count(self) -> int:
         """Count the objects."""
     def __aiter__(self) -> AsyncIterator[AsyncReceipt]: ...
@@ -1150,8 +1156,14 @@ class AsyncReceiptNoun:
     def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncReceipt]]: ...
     @overload
     def __getitem__(self, which: object) -> Awaitable[AsyncReceipt]: ...
+    async def arrow(self) -> pa.Table:
+        """Read all rows as a pyarrow Table."""
     async def bundle(self, what: ReceiptLike) -> AsyncReceiptBundle:
         """Fetch the proof bundle of a receipt, which verifies offline."""
+    async def df(self) -> pd.DataFrame:
+        """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
+    async def head(self, count: int = 5) -> pd.DataFrame:
+        """Read the newest rows as a data frame."""
     def list(self, *, limit: int | None = None, **filters: Unpack[ReceiptFilterArgs]) -> AsyncListing[AsyncReceipt]:
         """List the receipts that match all filters, newest first."""
     async def mint(
@@ -1164,10 +1176,18 @@ class AsyncReceiptNoun:
         **options: Unpack[ReceiptOptions],
     ) -> AsyncReceipt:
         """Mint a receipt."""
+    async def pl(self) -> pl.DataFrame:
+        """Read all rows as a Polars frame."""
     async def redact(self, what: ReceiptLike, reason: str | None = None) -> AsyncReceipt:
         """Delete payload, subject and metadata of a receipt for good; every proof still verifies."""
+    async def rel(self) -> duckdb.DuckDBPyRelation:
+        """Read all rows as a DuckDB relation, to filter and join in this process."""
     async def revoke(self, what: ReceiptLike, reason: str | None = None) -> AsyncReceipt:
         """Revoke a receipt permanently."""
+    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
+        """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write all rows as one Parquet file, in bounded memory."""
     async def verify(
         self, what: ReceiptLike, *, payload: Mapping[str, object] | None = None
     ) -> ReceiptVerificationHandle:

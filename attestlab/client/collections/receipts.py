@@ -9,7 +9,7 @@ from uuid import UUID
 from attestlab.client import arguments
 from attestlab.client.analysis.listing import Listing
 from attestlab.client.arguments import When
-from attestlab.client.collections.base import Collection
+from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.collections.filters import ReceiptFilterArgs
 from attestlab.client.handles.bundles import ReceiptBundleHandle
 from attestlab.client.handles.issuers import IssuerLike, IssuerLookup
@@ -43,12 +43,13 @@ class ReceiptOptions(TypedDict, total=False):
 
 
 @name_in_examples("receipts")
-class ReceiptCollection(Collection[ReceiptHandle]):
-    """The tenant's receipts, newest first."""
+class ReceiptCollection(DatasetCollection[ReceiptHandle]):
+    """The tenant's receipts, newest first; the data set has no payloads and subjects."""
 
     noun = "a receipt"
     path = RECEIPTS
     query = ReceiptsQuery
+    dataset = "receipts"
 
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, ReceiptHandle)
