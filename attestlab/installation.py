@@ -13,7 +13,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection
 
 from attestlab.attestations import lookups
-from attestlab.attestations import store as attestation_store
 from attestlab.attestations.holdings import Holdings
 from attestlab.attestations.inbox.service import Inbox
 from attestlab.attestations.lookups import find_issuances
@@ -79,7 +78,8 @@ from attestlab.protections import verification_counts
 from attestlab.protections.account_part import ProtectionsPart
 from attestlab.protections.platform_issuer import PlatformIssuer
 from attestlab.protections.service import Protections
-from attestlab.receipts.service import Receipts
+from attestlab.receipts import log_lookup as receipt_lookup
+from attestlab.receipts.service import Receipts, count_signed
 from attestlab.receipts.types.service import ReceiptTypes
 from attestlab.risk.service import Risk
 from attestlab.settings import Settings
@@ -175,9 +175,7 @@ class Installation:
             storage=storage, clock=clock, keyring=keys, allow_private=settings.webhook_allow_private
         )
         self.webhook_deliveries = WebhookDeliveries(self.webhooks, self.mails, dns_server=settings.dns_server)
-        self.issuers = Issuers(
-            storage=storage, keyring=keys, clock=clock, log=self.log, count_signed=attestation_store.count_signed
-        )
+        self.issuers = Issuers(storage=storage, keyring=keys, clock=clock, log=self.log, count_signed=count_signed)
         self.signing_keys = self.issuers.signing_keys
         self.logos = Logos(storage=storage, clock=clock, issuers=self.issuers, portal_url=self.portal_url)
         self.domain_proofs = DomainProofs(
@@ -237,7 +235,7 @@ class Installation:
             storage=storage, clock=clock, simulations=self.simulations, operator=self.operator_caller
         )
         self.policy_processes = PolicyProcesses(storage=storage, policies=self.policies, workers=self.workers)
-        self.log.finders |= lookups.FINDERS
+        self.log.finders |= lookups.FINDERS | receipt_lookup.FINDERS
         # What completes each transaction before its commit, in this order.
         storage.sequence_hooks += [self.log.seal]
         storage.record_hooks += [

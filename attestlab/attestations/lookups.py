@@ -48,12 +48,21 @@ def find_by_id(connection: Connection, text: str) -> int | None:
     Raises:
         ValidationFailed: the text is no UUID.
     """
-    try:
-        attestation_id = parse_uuid(text)
-    except ValidationFailed as error:
-        raise ValidationFailed.of("/attestation_id", "uuid", error.message) from error
+    attestation_id = parse_named_id("attestation_id", text)
     indexes = store.find_log_indexes(connection, attestation_id=attestation_id, document_hash=None)
     return indexes[0] if indexes else None
+
+
+def parse_named_id(name: str, text: str) -> UUID:
+    """Parse the id in a parameter.
+
+    Raises:
+        ValidationFailed: the text is no UUID; the error names the parameter.
+    """
+    try:
+        return parse_uuid(text)
+    except ValidationFailed as error:
+        raise ValidationFailed.of(f"/{name}", "uuid", error.message) from error
 
 
 def find_by_document(connection: Connection, text: str) -> int | None:

@@ -138,7 +138,13 @@ def list_addons(caller: Caller, billing: Billing) -> OfferedAddOnsOut:
     return OfferedAddOnsOut(items=[_render_offer(each) for each in billing.list_addons(caller=caller)])
 
 
-@routes.post("/v1/billing/addons/attach", scope=Scope.BILLING_WRITE, status=201, raises=(Conflict,))
+@routes.post(
+    "/v1/billing/addons/attach",
+    scope=Scope.BILLING_WRITE,
+    status=201,
+    raises=(Conflict,),
+    existing="The add-on was attached already; its quantity is set.",
+)
 def attach_addon(body: AttachIn, tx: Transaction, caller: Caller, billing: Billing) -> AddOnOut | RawResponse:
     """Attach an add-on, or set its quantity where it is attached (200).
 

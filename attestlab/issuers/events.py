@@ -66,6 +66,7 @@ class KeyRevoked(Event, type="key.revoked"):
     kid: str
     log_index: int
     affected_attestations: int
+    affected_receipts: int
     revoked_at: datetime
 
 
@@ -77,5 +78,6 @@ class KeyCompromised(Event, type="key.compromised"):
     kid: str
     log_index: int
     affected_attestations: int
+    affected_receipts: int
     reported_at: datetime
     compromised_at: datetime | None = None

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, update
@@ -37,8 +38,16 @@ UNLOGGED = -1
 _STATUS_COLUMNS = ("status", "rotated_at", "revoked_at", "compromised_at", "changed_index")
 KEYS_CHANGED = "issuers.changed"  # in a transaction's memo once it changed an issuer or a key
 
-# Counts the attestations that a tenant's key has signed; supplied by the store of attestations.
-CountSigned = Callable[[Transaction, UUID, str], int]
+
+class SignedCounts(NamedTuple):
+    """What a key has signed."""
+
+    attestations: int
+    receipts: int
+
+
+# Counts what a tenant's key has signed; supplied by the installation, which knows the stores of both.
+CountSigned = Callable[[Transaction, UUID, str], SignedCounts]
 
 
 @dataclass(frozen=True)
@@ -62,10 +71,10 @@ class RotatedKey:
 
 @dataclass(frozen=True)
 class RevokedKey:
-    """A key that was revoked or reported as compromised, the number of its attestations, the reason and log entry."""
+    """A key that was revoked or reported as compromised, with what it signed, the reason and the log entry."""
 
     key: IssuerKeyRecord = field(repr=False)
-    affected: int
+    affected: SignedCounts
     reason: str
     log_index: int
 
@@ -324,8 +333,8 @@ class Keys:
 _ACTIONS = {KeyStatus.REVOKED: "key.revoke", KeyStatus.COMPROMISED: "key.compromise"}
 
 
-def _build_withdrawal_event(row: IssuerKeyRecord, log_index: int, affected: int, now: datetime) -> Event:
-    facts = (row.issuer_id, row.kid, log_index, affected, now)
+def _build_withdrawal_event(row: IssuerKeyRecord, log_index: int, affected: SignedCounts, now: datetime) -> Event:
+    facts = (row.issuer_id, row.kid, log_index, affected.attestations, affected.receipts, now)
     if row.status == KeyStatus.REVOKED:
         return KeyRevoked(*facts)
     return KeyCompromised(*facts, row.compromised_at)

@@ -64,7 +64,7 @@ _render_new_key = RowRenderer(NewKeyOut, IssuerKeyRecord, public_key=_encode_pub
 _render_withdrawn_key = RowRenderer(
     WithdrawnKeyOut,
     IssuerKeyRecord,
-    computed=["reason", "log_index", "affected_attestations"],
+    computed=["reason", "log_index", "affected_attestations", "affected_receipts"],
     public_key=_encode_public_key,
 )
 _render_issuer_row = RowRenderer(IssuerOut, IssuerRecord, computed=["keys"], trust_level="trust_tier")
@@ -77,7 +77,11 @@ def _render_issuer(found: IssuerWithKeys) -> IssuerOut:
 
 def _render_withdrawn(done: RevokedKey) -> WithdrawnKeyOut:
     return _render_withdrawn_key(
-        done.key, reason=done.reason, log_index=done.log_index, affected_attestations=done.affected
+        done.key,
+        reason=done.reason,
+        log_index=done.log_index,
+        affected_attestations=done.affected.attestations,
+        affected_receipts=done.affected.receipts,
     )
 
 

@@ -213,6 +213,8 @@ class WithdrawnKeyOut(KeyOut, source="CONTRACT 4"):
     """The log entry of the change. Format: from 0."""
     affected_attestations: int
     """The number of attestations that this key has signed; each is flagged or INVALID from now on. Format: from 0."""
+    affected_receipts: int
+    """The number of receipts that this key has signed; they fare as its attestations. Format: from 0."""
 
 
 class IssuerOut(Out, source="SPEC Governance object"):

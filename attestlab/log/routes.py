@@ -150,13 +150,13 @@ def list_log_entries(query: EntriesQuery, storage: Storage, log: Log) -> Entries
 
 @routes.get("/v1/log/lookup", scope=PUBLIC, raises=(NotFound,))
 def find_log_entry(query: LookupQuery, storage: Storage, log: Log) -> EntryOut:
-    """Find an entry by its leaf hash, its attestation or the document it is about.
+    """Find an entry by its leaf hash, its attestation, its receipt or the document it is about.
 
-    Give exactly one of the three names; for a document its first attestation is found.
+    Give exactly one of the four names; for a document its first attestation is found.
     """
     named = {name: value for name, value in query.model_dump().items() if value is not None}
     if len(named) != 1:
-        raise ValidationFailed.of("/hash", "one_of", "Give exactly one of hash, attestation_id and document_hash.")
+        raise ValidationFailed.of("/hash", "one_of", f"Give exactly one of {', '.join(LookupQuery.model_fields)}.")
     ((name, value),) = named.items()
     with storage.read() as connection:
         index = _find_index(log, connection, name, value)

@@ -141,12 +141,14 @@ class EntriesOut(Out, wire_name="log_records", source="CONTRACT 7"):
 
 
 class LookupQuery(In, wire_name="log_lookup_query", source="CONTRACT 7"):
-    """Exactly one name of an entry: its leaf hash (`sha256:<hex>` or hex), its attestation or its document."""
+    """Exactly one name of an entry: its leaf hash (`sha256:<hex>` or hex), attestation, receipt or document."""
 
     hash: Sha256Hex | None = None
     """The leaf hash of the entry. Format: 64 lowercase hex digits, perhaps after sha256:."""
     attestation_id: str | None = None
     """The attestation whose mint is looked up. Format: UUID, 36 characters."""
+    receipt_id: str | None = None
+    """The receipt whose mint is looked up. Format: UUID, 36 characters. Source: CONTRACT 11.5."""
     document_hash: Sha256Hex | None = None
     """The document whose first attestation is looked up. Format: SHA-256, 64 hex digits."""
 

@@ -15,6 +15,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from attestlab.attestations import mint_steps
+from attestlab.attestations import store as attestation_store
 from attestlab.attestations.metering.daily_meter import verifications_per_day
 from attestlab.attestations.policy_enforcement import PolicyDecisions
 from attestlab.attestations.receipt_content import RECEIPT_STATUSES
@@ -28,6 +29,7 @@ from attestlab.core.errors import Conflict, NotFound, PermissionDenied
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.issuers import store as issuer_store
+from attestlab.issuers.keys import SignedCounts
 from attestlab.issuers.rules import KeyStatus, require_may_mint
 from attestlab.issuers.store import SigningKey
 from attestlab.log.results import SequencedEntry, SignedHead
@@ -253,6 +255,11 @@ class Receipts:
         for row in outdated:
             changes.redact(tx, row, None, actor=changes.RETENTION, at=at)
         return len(outdated) == at_most
+
+
+def count_signed(tx: Transaction, tenant_id: UUID, kid: str) -> SignedCounts:
+    """Count the attestations and receipts that a tenant's key has signed."""
+    return SignedCounts(*(each.count_signed(tx, tenant_id, kid) for each in (attestation_store, store)))
 
 
 def foresee_mint(foreseen: Foreseen, prepared: PreparedReceipt, *, at: datetime) -> None:

@@ -91,6 +91,18 @@ def iterate_signed(connection: Connection) -> Iterator[SignedReceipt]:
         yield SignedReceipt(ReceiptRecord._make(row[: len(_COLUMNS)]), *row[len(_COLUMNS) :])
 
 
+def count_signed(tx: Transaction, tenant_id: UUID, kid: str) -> int:
+    """Count the receipts that a tenant's key has signed, including those of this transaction."""
+    by_key = (receipts.c.tenant_id == tenant_id, receipts.c.kid == kid)
+    return int(tx.exec(select(func.count()).select_from(receipts).where(*by_key)).scalar_one())
+
+
+def find_log_index(execute: Execute, receipt_id: UUID) -> int | None:
+    """Return the log index of the mint of a receipt of any tenant, or None."""
+    index: int | None = execute(select(receipts.c.log_index).where(receipts.c.id == receipt_id)).scalar()
+    return index
+
+
 def find_taken_id(execute: Execute, receipt_id: UUID) -> bool:
     """Return whether a receipt of any tenant has this id."""
     return execute(_TAKEN, {"id": receipt_id}).first() is not None

@@ -31,6 +31,7 @@ def _count(meaning: str, example: int) -> EventField:
 FIELDS: dict[str, EventField] = {
     "activated_at": _moment("When the version became active."),
     "affected_attestations": _count("The number of attestations that the key has signed.", 12),
+    "affected_receipts": _count("The number of receipts that the key has signed.", 7),
     "alg": _text("The signature algorithm of the key.", "Ed25519", 40),
     "amount_minor": _count("The amount, in the minor unit of the currency.", 4900),
     "api_key_id": _id("The API key."),

@@ -164,7 +164,7 @@ class Story(RuleBasedStateMachine):
         may = self.model.may_withdraw(kid, status)
         done = self.happens(may, acts[status])
         if may:
-            assert done.affected == self.model.signed_by(kid)
+            assert done.affected.attestations == self.model.signed_by(kid)
             self.model.withdraw(kid, status, compromised_at=since)
             new_kid = self.new_kid()
             self.lab.signing_keys.add(self.issuer, kid=new_kid, alg=Algorithm.ED25519, caller=self.caller)

@@ -215,7 +215,7 @@ def test_attestation_before_the_keys_revocation_stays_valid(lab: Installation, c
     done = lab.signing_keys.revoke("first", reason="retired", caller=caller)
 
     assert [judged(lab, each) for each in made] == [("VALID", ["key_revoked"])] * 3
-    assert (done.key.status, done.affected) == ("revoked", 3)
+    assert (done.key.status, done.affected.attestations) == ("revoked", 3)
     said = read_log_entries(lab)[-1].members
     assert (said["status"], said["reason"]) == ("revoked", "retired")
     assert read_events(lab, caller)[-1][0] == "key.revoked"
@@ -239,7 +239,7 @@ def test_attestations_logged_since_the_compromise_are_invalid(
 
     assert judged(lab, early) == ("VALID", ["key_compromised"])
     assert judged(lab, at_once) == judged(lab, late) == ("INVALID", ["key_compromised"])
-    assert done.affected == 3
+    assert done.affected.attestations == 3
     assert read_log_entries(lab)[-1].members["compromised_at"] == "2026-11-21T13:00:00.000Z"
     assert read_events(lab, caller)[-1][1]["compromised_at"] == "2026-11-21T13:00:00.000Z"
 

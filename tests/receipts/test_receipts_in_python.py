@@ -20,5 +20,7 @@ def test_a_program_mints_verifies_redacts_and_revokes(desk: ReceiptDesk) -> None
         assert isinstance(bundle, ReceiptBundleHandle)
         assert (bundle.verify().verdict.value, lab.verify(bundle.document).verdict.value) == ("VALID", "VALID")
         assert lab.receipts.bundle(str(receipt.receipt_id)).receipt_id == receipt.receipt_id
+        assert lab.log.lookup(receipt).log_index == lab.log.lookup(receipt.receipt_id).log_index == receipt.log_index
+        assert lab.receipts.df()["receipt_id"].to_list() == [str(receipt.receipt_id)]
         assert lab.receipts.redact(receipt, "asked to").payload is None
         assert receipt.revoke("damaged").status == "REVOKED"

@@ -394,3 +394,25 @@ def test_an_export_has_the_rows_of_the_list(desk: ReceiptDesk) -> None:
     assert "attachment" in export("csv").headers["Content-Disposition"]
     assert export("json", status="REVOKED").json() == listed[1:]
     assert (export("json", subject="unknown").json(), export("xlsx").status_code) == ([], 400)
+
+
+def test_the_log_finds_a_receipt_by_its_id(desk: ReceiptDesk) -> None:
+    receipt = desk.mint()
+    with desk.clients.anonymous() as anyone:
+        found = anyone.get("/v1/log/lookup", params={"receipt_id": receipt["receipt_id"]})
+        unknown = anyone.get("/v1/log/lookup", params={"receipt_id": desk.issuer["id"]})
+        malformed = anyone.get("/v1/log/lookup", params={"receipt_id": "7"})
+
+    assert (found.status_code, found.json()["log_index"]) == (200, receipt["log_index"])
+    assert (unknown.status_code, malformed.status_code) == (404, 400)
+    assert malformed.json()["details"]["fields"][0]["field"] == "/receipt_id"
+
+
+def test_a_withdrawn_key_counts_the_receipts_that_it_signed(desk: ReceiptDesk) -> None:
+    signed = [desk.mint(subject=f"parcel {number}") for number in range(2)]
+    kid = signed[0]["signature"]["kid"]
+
+    withdrawn = desk.client.post(f"/v1/issuers/keys/{kid}/revoke", json={"reason": "retired"})
+
+    assert withdrawn.status_code == 200, withdrawn.text
+    assert (withdrawn.json()["affected_attestations"], withdrawn.json()["affected_receipts"]) == (0, 2)

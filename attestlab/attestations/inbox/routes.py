@@ -86,7 +86,13 @@ def decline_inbox_item(
     return render_item(inbox.decline(id, reason, caller=caller, tx=tx), links=links, now=request.now)
 
 
-@routes.post("/v1/consumer/inbox/deliver", scope=_DELIVERERS, status=201, raises=(NotFound,))
+@routes.post(
+    "/v1/consumer/inbox/deliver",
+    scope=_DELIVERERS,
+    status=201,
+    existing="The recipient has the attestation already; this is their delivery.",
+    raises=(NotFound,),
+)
 def deliver_attestation(
     body: DeliverIn, tx: Transaction, caller: Caller, inbox: Inbox
 ) -> InboxDeliveryOut | RawResponse:

@@ -684,7 +684,7 @@ class AsyncLogNoun:
     async def head(self) -> TreeHeadHandle:
         """Return the newest signed tree head."""
     async def lookup(self, what: str | UUID | object) -> EntryHandle:
-        """Find the entry of an attestation, of a leaf hash (`sha256:<hex>`), or of a document's SHA-256 (hex)."""
+        """Find the entry of an attestation, a receipt, a leaf hash (`sha256:<hex>`), or a document's SHA-256 (hex)."""
     async def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def proof(self, what: int | str | UUID | object, *, tree_size: int | None = None) -> AsyncInclusion:

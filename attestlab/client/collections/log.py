@@ -144,10 +144,10 @@ class LogCollection(RowForms):
         return proven
 
     def lookup(self, what: str | UUID | object) -> EntryHandle:
-        """Find the entry of an attestation, of a leaf hash (`sha256:<hex>`), or of a document's SHA-256 (hex).
+        """Find the entry of an attestation, a receipt, a leaf hash (`sha256:<hex>`), or a document's SHA-256 (hex).
 
         Args:
-            what: an attestation, its id, `sha256:` with 64 hex digits, or 64 hex digits alone.
+            what: an attestation or a receipt, its id, `sha256:` with 64 hex digits, or 64 hex digits alone.
 
         Returns:
             The bytes of the entry (`entry_b64`), the same parsed (`entry`), and its index.
@@ -159,7 +159,16 @@ class LogCollection(RowForms):
         >>> lab.log.lookup(next(lab.attestations.list(schema="degree"))).type
         'attestation.minted'
         """
-        return EntryHandle.parse(self._client, self._client.get("/v1/log/lookup", _name_entry(what)))
+        named = _name_entry(what)
+        try:
+            return self._look_up(named)
+        except NotFound:
+            if not isinstance(what, UUID | str) or "attestation_id" not in named:
+                raise
+        return self._look_up({"receipt_id": named["attestation_id"]})
+
+    def _look_up(self, named: Json) -> EntryHandle:
+        return EntryHandle.parse(self._client, self._client.get("/v1/log/lookup", named))
 
     def vkey(self) -> VkeyHandle:
         """Return the log's public key. Pin it from a source that you trust more than the service.
@@ -232,4 +241,5 @@ def _name_entry(what: object) -> dict[str, object]:
         return {"hash": what}
     if isinstance(what, str) and len(what) == 64:
         return {"document_hash": what}
-    return {"attestation_id": read_attestation_id(what)}
+    receipt_id = getattr(what, "receipt_id", None)
+    return {"attestation_id": read_attestation_id(what)} if receipt_id is None else {"receipt_id": receipt_id}

@@ -221,7 +221,8 @@ def _responses(route: Route, schemas: Schemas, captured: DocumentPart) -> dict[s
             _add_example(part, captured)
     if content:
         success["content"] = content
-    responses = {str(route.status): success}
+    existing = {} if route.existing is None else {"200": {**success, "description": route.existing}}
+    responses = {**existing, str(route.status): success}
     if route.has_etag:
         responses["304"] = dict(_NOT_MODIFIED)
     if route.redirect is not None:

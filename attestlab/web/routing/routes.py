@@ -86,6 +86,7 @@ class RouteOptions(TypedDict, total=False):
     fixed: bool
     redirect: str
     permanent: bool
+    existing: str
     conditional: bool
     representation: bool
     produces: Mapping[str, object]
@@ -136,6 +137,7 @@ class Route:
     fixed: bool = False  # the body is public and the same while the process runs, so it is compressed once
     redirect: str | None = None  # where its 303 leads, for OpenAPI
     permanent: bool = False  # whether the redirect is a 301, which a client may keep
+    existing: str | None = None  # what a 200 in place of its 201 says, for OpenAPI
     conditional: bool = False  # it honours If-Match, for OpenAPI
     representation: bool = False  # its response has a body only if Prefer asks for it, for OpenAPI
     produces: Mapping[str, object] = field(default_factory=dict)  # types of the bodies that it renders itself

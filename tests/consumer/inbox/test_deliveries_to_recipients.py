@@ -245,3 +245,12 @@ def test_a_key_of_another_tenant_sees_no_recipients(registry: Registry, ada: Rec
 
     assert hidden.status_code == 404
     assert ada.client.get(f"/v1/attestations/{minted['id']}/delivery").status_code == 404
+
+
+def test_openapi_has_the_answer_to_a_repetition(registry: Registry) -> None:
+    described = registry.client.get("/openapi.json").json()["paths"]
+
+    for path in (f"{INBOX}/deliver", "/v1/billing/addons/attach"):
+        responses = described[path]["post"]["responses"]
+        assert responses["200"]["content"] == responses["201"]["content"]
+        assert "already" in responses["200"]["description"]
