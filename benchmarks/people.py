@@ -147,18 +147,18 @@ def _delivery_figures(served: ServedInstallation, other: ServedInstallation, eng
     rounds: list[list[float]] = [[], []]
     for turn in range(ROUNDS):
         for place in (0, 1) if turn % 2 else (1, 0):
-            rounds[place].append(_measure_beside(other, busy[place]))
+            rounds[place].append(_measure_together(other, busy[place]))
     ratios = [with_recipient / without for with_recipient, without in zip(*rounds, strict=True)]
     yield Figure.of_rounds(f"people.{engine}.beside_deliveries", ratios, "ratio", against="beside mints")
 
 
-def _measure_beside(other: ServedInstallation, busy: str) -> float:
+def _measure_together(other: ServedInstallation, busy: str) -> float:
     """Return the mints a second of one tenant while another sends the same request all the time."""
     port = other.server.port
     with ThreadPoolExecutor(1) as pool:
-        beside = pool.submit(run_load, Plan(port, 8, SECONDS + 2 * WARMUP_S, 0.0, 201, [busy]))
+        busy_load = pool.submit(run_load, Plan(port, 8, SECONDS + 2 * WARMUP_S, 0.0, 201, [busy]))
         load = run_load(Plan(port, 8, SECONDS, WARMUP_S, 201, [other.build_mint_request()]))
-        beside.result()
+        busy_load.result()
     return load.per_second
 
 

@@ -88,7 +88,7 @@ class People:
     def invite(self, person: UserIn, *, caller: Caller, tx: Transaction | None = None) -> UserRecord:
         """Invite a person by e-mail; a repeated invitation invalidates the previous link.
 
-        An address that an account elsewhere has is invited as well, but only its mail says that nobody can accept: who
+        An address that an account elsewhere has is invited as well, but only its mail says that no one can accept: who
         invites does not learn who has an account.
 
         Raises:

@@ -91,7 +91,7 @@ def invite_user(request: Request, body: UserIn, tx: Transaction, caller: Caller,
     """Invite a person by e-mail; a repeated invitation invalidates the previous link.
 
     The link is valid for seven days. Only a super_admin may give roles of the platform. An address that has an account
-    elsewhere gets a mail that says so; it is listed as INVITED, so that nobody can find out who has an account.
+    elsewhere gets a mail that says so; it is listed as INVITED, so that no one can find out who has an account.
     """
     invited = people.invite(body, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/users/{invited.id}"

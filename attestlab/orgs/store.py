@@ -133,7 +133,7 @@ def find_user_by_address(execute: Execute, address: str) -> UserRecord | None:
 
 
 def find_shadowed_invitation(execute: Execute, address: str, *, tenant_id: UUID) -> UserRecord | None:
-    """Return a tenant's invitation of this address that nobody can accept, because an account elsewhere has it."""
+    """Return a tenant's invitation of this address that no one can accept, because an account elsewhere has it."""
     query = select(*users.c).where(users.c.tenant_id == tenant_id, users.c.invited_address == address)
     return fetch_one(execute(query), UserRecord)
 

@@ -62,7 +62,7 @@ class UserRecord(NamedTuple):
 
     Without a `status` they are ACTIVE. An INVITED person has no password yet, and of the mailed token only the SHA-256
     is stored. Of a REMOVED person only an id remains. `invited_address` is set if an account elsewhere has the address:
-    nobody can accept such an invitation, and `email` is a placeholder.
+    no one can accept such an invitation, and `email` is a placeholder.
     """
 
     id: Annotated[UUID, Field(primary_key=True)]

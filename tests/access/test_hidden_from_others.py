@@ -1,6 +1,6 @@
-"""What a person keeps private, declined or deleted is in nobody else's list, page, feed, data set or search.
+"""What a person keeps private, declined or deleted is in no other's list, page, feed, data set or search.
 
-And the entries of the log name nobody.
+And the entries of the log name no one.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def read_lake(lab: Installation, account: PartyClients) -> Iterator[tuple[str, s
         yield dataset["name"], str(getattr(lake, dataset["name"]).arrow().to_pylist())
 
 
-def test_nobody_else_finds_what_is_hidden(access: AccessScenario) -> None:
+def test_others_do_not_find_what_is_hidden(access: AccessScenario) -> None:
     hidden, other = hide_things(access), access.stranger()
     markers = (*MARKERS, *hidden.attestations.values())
     readers = {
@@ -107,13 +107,15 @@ def test_pages_and_portfolios_show_what_is_public_alone(access: AccessScenario) 
     hide_things(access)
     with access.anonymous() as anyone:
         mine = [anyone.get(path).text for path in ("/u/zqada", f"{PORTFOLIO}/zqada")]
-        gone = [anyone.get(path).status_code for path in ("/u/zqgrace", f"{PORTFOLIO}/zqgrace", f"{PORTFOLIO}/nobody")]
+        gone = [
+            anyone.get(path).status_code for path in ("/u/zqgrace", f"{PORTFOLIO}/zqgrace", f"{PORTFOLIO}/zqx")
+        ]
 
     assert not any(marker in text for text in mine for marker in (PRIVATE, UNLISTED, DECLINED))
     assert gone == [404] * 3
 
 
-def test_the_entries_of_the_log_name_nobody(access: AccessScenario) -> None:
+def test_the_entries_of_the_log_name_no_person(access: AccessScenario) -> None:
     hidden = hide_things(access)
     leaves = table_of(LogLeaf)
     with access.lab.storage.read() as connection:

@@ -56,11 +56,11 @@ def record_work(lab: Installation, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 Ask = Callable[[ConsumerPortal, str], httpx.Response]
 ASKS: dict[str, Ask] = {
     "sign-up": lambda portal, email: portal.sign_up(email),
-    "sign-in": lambda portal, email: portal.login(email, "the password of nobody"),
+    "sign-in": lambda portal, email: portal.login(email, "the password of none"),
     "password": lambda portal, email: portal.anyone.post("/v1/auth/password/forgot", json={"email": email}),
     "resend": lambda portal, email: portal.anyone.post("/v1/consumer/verify-email/resend", json={"email": email}),
     "page of sign-up": lambda portal, email: send_form(portal, "/signup", **make_signup(email)),
-    "page of sign-in": lambda portal, email: send_form(portal, "/signin", email=email, password="of nobody at all"),
+    "page of sign-in": lambda portal, email: send_form(portal, "/signin", email=email, password="of none at all"),
     "page of password": lambda portal, email: send_form(portal, "/reset-password", email=email),
     "page of resend": lambda portal, email: send_form(portal, "/verify-email", email=email),
 }

@@ -66,7 +66,7 @@ def undo_revision_35(connection: Connection) -> None:
 
 
 def undo_revision_36(connection: Connection) -> None:
-    """Drop the addresses of invitations that nobody can accept."""
+    """Drop the addresses of invitations that no one can accept."""
     connection.exec_driver_sql("ALTER TABLE users DROP COLUMN invited_address")
 
 

@@ -10,7 +10,7 @@ Json = dict[str, Any]
 UNKNOWN = "no_such_field"
 LONG = 600_000
 """Characters of a text without a stated limit, and of an object: more than a field takes, less than a body may have."""
-LARGEST = 2**53 - 1
+MAX_INTEGER = 2**53 - 1
 """The largest integer of strict JSON; a larger one is refused before its field is known."""
 SAMPLES: dict[str, Any] = {
     **{"string": "7", "integer": 7, "number": 7.5, "boolean": True, "null": None, "array": [7], "object": {"seven": 7}},
@@ -89,7 +89,7 @@ def _list_wrong_forms(schema: Json) -> Iterator[tuple[str, Any]]:
     if "string" in kinds:
         yield from _list_wrong_texts(schema)
     if "integer" in kinds:
-        yield from (("too much", schema["maximum"] + 1),) if schema.get("maximum", LARGEST) < LARGEST else ()
+        yield from (("too much", schema["maximum"] + 1),) if schema.get("maximum", MAX_INTEGER) < MAX_INTEGER else ()
         yield from (("too little", schema["minimum"] - 1),) if "minimum" in schema else ()
     if "array" in kinds:
         yield from (("too many", ["a"] * (schema["maxItems"] + 1)),) if "maxItems" in schema else ()
