@@ -17,7 +17,7 @@ def statements_of(lab: Installation) -> Iterator[list[str]]:
     sent: list[str] = []
 
     def note(
-        _connection: Connection, _cursor: object, statement: str, _parameters: object, context: ExecutionContext, _: bool
+        _connection: Connection, _cursor: object, statement: str, _: object, context: ExecutionContext, _many: bool
     ) -> None:
         if NOTE not in context.execution_options:  # it is executed later
             sent.append(statement)

@@ -12,6 +12,7 @@ from sqlalchemy import Column, DateTime, Integer, LargeBinary, MetaData, Table, 
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Foreseen
 from attestlab.core.errors import IdempotencyKeyReused, IntegrityFailed
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
@@ -43,7 +44,9 @@ def intent(lab: Installation, key: str, *, request: str = "a request") -> Idempo
 
 def claimed(lab: Installation, wanted: IdempotencyKey) -> Response | None:
     """Reserves the key in a write and returns the stored response; without one, stores a response."""
-    with lab.storage.write() as tx:
+    foreseen: Foreseen = {}
+    idempotency.foresee(foreseen, wanted)
+    with lab.storage.write(foreseen=foreseen) as tx:
         known = idempotency.reserve(tx, wanted, group_record_ids=[wanted.record_id])
         if known is None:
             idempotency.store_response(tx, wanted, Response(201, {"Location": "/here"}, b"made"))

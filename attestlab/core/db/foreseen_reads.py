@@ -74,6 +74,10 @@ class ForeseenRead(Generic[Key, Value]):
         """Let later reads of the transaction return another value, which a commit hook is about to write."""
         tx.cache.setdefault(self, {})[key] = value
 
+    def forget(self, tx: Transaction) -> None:
+        """Let later reads of the transaction ask again, because it has changed the records."""
+        tx.cache.pop(self, None)
+
     def _load(self, execute: Execute, wanted: Collection[Key]) -> dict[Key, Value | None]:
         if len(wanted) == 1:
             return {key: self._find(execute, key) for key in wanted}

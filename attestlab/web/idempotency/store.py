@@ -123,4 +123,5 @@ def delete_expired(tx: Transaction, *, now: datetime, ttl: timedelta) -> None:
         beginning = first_kept.seq
         last = tx.read_unflushed(select(answers.c.hash).where(answers.c.seq == beginning - 1)).scalar_one()
     tx.connection.execute(delete(answers).where(answers.c.seq < beginning))
+    STORED.forget(tx)
     save_head(tx.connection, BEGINNING, beginning, last)
