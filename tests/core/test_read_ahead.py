@@ -120,11 +120,34 @@ def test_query_after_a_change_of_its_own_transaction_sees_it(storage: Storage) -
         assert find_length(tx.read_unflushed, "one") == 4
 
 
-def test_values_that_are_kept_stay_after_a_change(storage: Storage) -> None:
+def test_values_that_nobody_asked_for_are_read_again_after_a_change(storage: Storage) -> None:
     with storage.write(foreseen=foresee("one", "two")) as tx:
         copy_two_rows(tx)
         change_past_the_lock(storage, 4)
+        assert LENGTHS.get_all(tx, ["one", "two"]) == [4, 4]
+
+
+def test_values_that_a_job_asked_for_are_kept(storage: Storage) -> None:
+    with storage.write(foreseen=foresee("one", "two")) as tx:
+        assert LENGTHS.get(tx, "one") == 1
+        copy_two_rows(tx)
+        change_past_the_lock(storage, 4)
         assert LENGTHS.get_all(tx, ["one", "two"]) == [1, 1]
+
+
+def test_values_are_kept_for_the_commit_hooks(storage: Storage) -> None:
+    found = []
+
+    def read(tx: Transaction) -> None:
+        copy_two_rows(tx)
+        change_past_the_lock(storage, 4)
+        found.append(LENGTHS.get(tx, "one"))
+
+    storage.record_hooks.append(read)
+    with storage.write(foreseen=foresee("one")):
+        pass
+
+    assert found == [1]
 
 
 def test_answers_end_with_their_transaction(storage: Storage) -> None:

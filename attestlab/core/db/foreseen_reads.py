@@ -4,8 +4,9 @@ Before a group begins, each job names the keys that it will read. On PostgreSQL 
 jobs are sent with the one that takes the lock (`core/db/read_ahead.py`), and their values are kept before the first job
 runs. SQLite runs in the same process, so it loads each key when a job reads it.
 
-A value is that of the committed records. A job that changes what others read marks the transaction, and they read
-again (`KEYS_CHANGED` in `issuers/keys.py`), or adds its changes to a buffer, as `orgs/usage.py` does.
+A value is that of the committed records, or what an earlier job has sent if nobody asked for it before. A job that
+changes what others read marks the transaction, and they read again (`KEYS_CHANGED` in `issuers/keys.py`), or adds its
+changes to a buffer, as `orgs/usage.py` does.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class ForeseenRead(Generic[Key, Value]):
 
     def load(self, tx: Transaction, keys: Sequence[Key], /) -> None:
         """Read the values of these keys for the jobs of a transaction."""
-        self.get_all(tx, keys)
+        tx.ahead[self] = self._load(tx.read_unflushed, keys)
 
     def get(self, tx: Transaction, key: Key) -> Value | None:
         """Return the value of a key as the committed records have it, read once a transaction."""
@@ -63,7 +64,9 @@ class ForeseenRead(Generic[Key, Value]):
 
     def get_all(self, tx: Transaction, keys: Sequence[Key]) -> list[Value | None]:
         """Return the values of several keys like `get`, read with one query."""
-        known: dict[Key, Value | None] = tx.cache.setdefault(self, {})
+        if self not in tx.cache:
+            tx.cache[self] = tx.ahead.pop(self, {})
+        known: dict[Key, Value | None] = tx.cache[self]
         if not known.keys() >= set(keys):
             foreseen = {} if tx.connection.dialect.name == "sqlite" else tx.foreseen.get(self, {})
             wanted = dict.fromkeys([*cast("dict[Key, None]", foreseen), *keys])  # in the order in which it was asked
@@ -72,11 +75,12 @@ class ForeseenRead(Generic[Key, Value]):
 
     def replace(self, tx: Transaction, key: Key, value: Value) -> None:
         """Let later reads of the transaction return another value, which a commit hook is about to write."""
-        tx.cache.setdefault(self, {})[key] = value
+        tx.cache.setdefault(self, tx.ahead.pop(self, {}))[key] = value
 
     def forget(self, tx: Transaction) -> None:
         """Let later reads of the transaction ask again, because it has changed the records."""
         tx.cache.pop(self, None)
+        tx.ahead.pop(self, None)
 
     def _load(self, execute: Execute, wanted: Collection[Key]) -> dict[Key, Value | None]:
         if len(wanted) == 1:

@@ -6,7 +6,7 @@ ever, and get the answers that are there.
 
 PostgreSQL runs the statements of a pipeline in order, each in a snapshot that begins with it (READ COMMITTED). So the
 answers have everything that was committed before the lock was granted. The first statement that may change records
-drops the answers that nobody has taken yet.
+drops the answers and values that nobody has asked for yet.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from sqlalchemy.engine.default import DefaultExecutionContext
 from sqlalchemy.engine.result import SimpleResultMetaData
 
 from attestlab.core.db.tables import Result
+from attestlab.core.db.transaction import VALUES
 
 if TYPE_CHECKING:
     import psycopg
@@ -100,7 +101,13 @@ def _execute(cursor: Cursor, statement: str, parameters: Any, context: DefaultEx
     if _SEND in options:
         _send(cursor, statement, parameters, options[_SEND])
         return True
-    return _ANSWERS in options and _answer(statement, parameters, context, options[_ANSWERS])
+    if _ANSWERS not in options:
+        return False
+    if statement.startswith(_READ):
+        return _answer(statement, parameters, context, options[_ANSWERS])
+    options[_ANSWERS].clear()
+    options.get(VALUES, {}).clear()
+    return False
 
 
 def _send(cursor: Cursor, statement: str, parameters: Any, reads: list[_Read]) -> None:
@@ -112,13 +119,11 @@ def _send(cursor: Cursor, statement: str, parameters: Any, reads: list[_Read]) -
 
 
 def _answer(statement: str, parameters: Any, context: DefaultExecutionContext, reads: list[_Read]) -> bool:
-    """Give a statement the answer that is there, once; one that is no read drops all answers."""
+    """Give a statement the answer that is there, once."""
     for place, read in enumerate(reads):
         if read.text == statement and _unwrap(read.parameters) == _unwrap(parameters):
             context.cursor = cast(Any, reads.pop(place).answer())  # SQLAlchemy reads the result from it
             return True
-    if not statement.startswith(_READ):
-        reads.clear()
     return False
 
 

@@ -212,9 +212,7 @@ class Storage:
         self.commit(tx)
 
     def begin(self, *, is_migration: bool = False, foreseen: Foreseen | None = None) -> Transaction:
-        """Take the writer's lock and begin a transaction; end it with `commit` or `rollback`.
-
-        What it will read is `foreseen`; PostgreSQL answers that together with the statement that takes the lock.
+        """Take the writer's lock, on PostgreSQL with answers to `foreseen` reads; end it with `commit` or `rollback`.
 
         Raises:
             NotBegun: another process holds the lock, or PostgreSQL is unreachable, for longer than the limits allow.
@@ -279,6 +277,7 @@ class Storage:
 
     def run_commit_hooks(self, tx: Transaction) -> None:
         """Run the sequence hooks, the after-sequencing callbacks and the record hooks, then send buffered rows."""
+        tx.keep_foreseen()
         for hook in self.sequence_hooks:
             hook(tx)
         tx._run_after_sequencing()

@@ -43,6 +43,9 @@ class Buffer(Generic[Item]):
         return f"Buffer({self.name!r})"
 
 
+VALUES = "values_ahead"  # option of a connection: what its transaction has read ahead
+
+
 class ReadKind(Protocol):
     """A kind of read whose keys can be named before the transaction begins (`core/db/foreseen_reads.py`)."""
 
@@ -94,6 +97,7 @@ class Transaction:
         self.completed_at = self.locked_at
         self.cache: dict[Hashable, Any] = {}  # the type depends on the key
         self.foreseen: Foreseen = {} if foreseen is None else foreseen
+        self.ahead: dict[Hashable, Any] = {}  # by kind, values that no job has asked for; the type depends on the kind
         self._rows: defaultdict[Table, list[TableRow]] = defaultdict(list)
         self._buffers: defaultdict[Buffer[Any], list[Any]] = defaultdict(list)  # of several types
         self._last_rows: defaultdict[ManyRows, list[Mapping[str, object]]] = defaultdict(list)
@@ -102,9 +106,15 @@ class Transaction:
         self._in_job = False
 
     def load_foreseen(self) -> None:
-        """Read all that is foreseen, before a job sends anything."""
+        """Read all that is foreseen into `ahead`, which the first statement of a job that changes records empties."""
+        self.connection.execution_options(**{VALUES: self.ahead})
         for kind, keys in self.foreseen.items():
             kind.load(self, list(keys))
+
+    def keep_foreseen(self) -> None:
+        """Keep what is still in `ahead`, when all jobs have run: what commit hooks write changes none of it."""
+        self.cache |= self.ahead
+        self.ahead.clear()
 
     def add(self, table: Table, row: NamedTuple | Mapping[str, object]) -> None:
         """Buffer a record or a mapping of all columns for insertion, at the latest just before the commit."""
