@@ -75,9 +75,8 @@ class PreviewedChange:
 
 @dataclass(frozen=True)
 class PlanComparison:
-    """The current subscription, and every change that a tenant can make by itself; the plans first."""
+    """Every change that a tenant can make by itself; the plans first."""
 
-    subscription: SubscriptionHandle
     changes: tuple[PreviewedChange, ...]
 
     def find(self, name: str) -> PreviewedChange | None:
@@ -115,13 +114,14 @@ def is_raised(effect: EffectOut) -> bool:
 def load_report(lab: Lab, state: UsageState) -> UsageReport:
     """Load what is used, and preview every change unless the person may not: a preview is a write of billing."""
     may_preview = Scope.BILLING_WRITE.value in lab.me().credential.scopes
-    return UsageReport(load_overview(lab, state), load_comparison(lab) if may_preview else None)
+    overview = load_overview(lab, state)
+    return UsageReport(overview, compare_changes(lab, overview.subscription) if may_preview else None)
 
 
-def load_comparison(lab: Lab) -> PlanComparison:
+def compare_changes(lab: Lab, subscription: SubscriptionHandle) -> PlanComparison:
     """Preview every change: the other plans, and one more unit of each add-on that raises a limit."""
-    subscription, limits = lab.billing.subscription(), lab.billing.entitlements().limits
-    return PlanComparison(subscription, tuple(_preview_changes(lab, subscription, limits)))
+    limits = lab.billing.entitlements().limits
+    return PlanComparison(tuple(_preview_changes(lab, subscription, limits)))
 
 
 def _preview_changes(lab: Lab, subscription: SubscriptionHandle, limits: LimitsOut) -> Iterator[PreviewedChange]:
@@ -142,7 +142,7 @@ def _can_raise(limits: LimitsOut, addon: str) -> bool:
 
 def export_effects(lab: Lab, _state: UsageState) -> Records[EffectRow]:
     """Return what each change alters, one row a limit."""
-    found = load_comparison(lab)
+    found = compare_changes(lab, lab.billing.subscription())
     return Records((_build_row(each, effect) for each in found.changes for effect in each.preview.effects), EffectRow)
 
 

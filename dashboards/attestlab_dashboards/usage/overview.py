@@ -1,4 +1,4 @@
-"""What the tenant uses, by resource and by day: one load for the tiles and all charts."""
+"""What the tenant uses, by resource and by day: for the tiles and all charts."""
 
 from __future__ import annotations
 

@@ -13,8 +13,9 @@ from attestlab_dashboards import axes
 from attestlab_dashboards.formats import count, percent
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
+from attestlab_dashboards.usage.changes import UsageReport, load_report
 from attestlab_dashboards.usage.forecast import MeterDay
-from attestlab_dashboards.usage.overview import UsageOverview, export_days, load_overview, write_days_sql
+from attestlab_dashboards.usage.overview import UsageOverview, export_days, write_days_sql
 from attestlab_dashboards.usage.state import UsageState
 from attestlab_dashboards.usage.words import plural, write_date
 from attestlab_dashboards.widgets import empty
@@ -25,15 +26,17 @@ _TIME_TICKS: Final = 5
 _MAX_HEADROOM: Final = 3  # a limit further above the highest day, as a multiple, is not drawn
 
 
-def write_reading(overview: UsageOverview, state: UsageState) -> str:
+def write_reading(report: UsageReport, state: UsageState) -> str:
     """Write what the chart shows."""
+    overview = report.overview
     limit = overview.get_item(state.meter).limit
     against = "without a limit" if limit is None else f"against the {count(limit)} that a day allows now"
     return f"{state.meter.capitalize()} of each UTC day, {against}"
 
 
-def draw_days(overview: UsageOverview, state: UsageState) -> Markup:
+def draw_days(report: UsageReport, state: UsageState) -> Markup:
     """Draw a bar for each day, with the limit and its threshold."""
+    overview = report.overview
     days, limit = overview.list_shown(state.meter, state.days), overview.get_item(state.meter).limit
     most = max(days, key=lambda each: each.used)
     if not most.used:
@@ -134,7 +137,7 @@ PANE: Final = Pane(
     question="What was used each day",
     reading=write_reading,
     span=7,
-    load=load_overview,
+    load=load_report,
     draw=draw_days,
     reads=(),
     scope=Scope.BILLING_READ.value,

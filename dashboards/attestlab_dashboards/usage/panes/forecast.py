@@ -17,8 +17,9 @@ from attestlab_dashboards.formats import count
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
+from attestlab_dashboards.usage.changes import UsageReport, load_report
 from attestlab_dashboards.usage.forecast import MIN_WEEKS, WEEK_DAYS, WEEKS, Forecast, MeterDay, Outlook, Trend
-from attestlab_dashboards.usage.overview import UsageOverview, load_overview
+from attestlab_dashboards.usage.overview import UsageOverview
 from attestlab_dashboards.usage.panes.days import draw_limit_lines, draw_limit_names
 from attestlab_dashboards.usage.state import UsageState
 from attestlab_dashboards.usage.words import plural, write_date, write_limit
@@ -46,13 +47,15 @@ def write_looked_sql(state: UsageState) -> str:
     return compose_looked(state).to_sql()
 
 
-def write_reading(overview: UsageOverview, state: UsageState) -> str:
+def write_reading(report: UsageReport, state: UsageState) -> str:
     """Write until when this period lasts."""
+    overview = report.overview
     return f"{state.meter.capitalize()} a day; this period ends on {write_date(overview.period_end, overview.today)}"
 
 
-def draw_forecast(overview: UsageOverview, state: UsageState) -> Markup:
+def draw_forecast(report: UsageReport, state: UsageState) -> Markup:
     """Draw when the limit of a meter is reached."""
+    overview = report.overview
     found = overview.forecast(state.meter)
     if found.limit is None:
         return empty("No limit", f"The plan allows any number of {state.meter} a day, so none is reached.")
@@ -201,7 +204,7 @@ PANE: Final = Pane(
     question="When is the limit reached",
     reading=write_reading,
     span=5,
-    load=load_overview,
+    load=load_report,
     draw=draw_forecast,
     reads=(),
     scope=Scope.BILLING_READ.value,

@@ -13,8 +13,9 @@ from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import html
+from attestlab_dashboards.usage.changes import UsageReport, load_report
 from attestlab_dashboards.usage.forecast import Outlook
-from attestlab_dashboards.usage.overview import UsageOverview, load_overview
+from attestlab_dashboards.usage.overview import UsageOverview
 from attestlab_dashboards.usage.state import METERS, UsageState
 from attestlab_dashboards.usage.words import NO_LIMIT, write_date, write_resource
 from attestlab_dashboards.widgets import Kpi
@@ -22,8 +23,9 @@ from attestlab_dashboards.widgets import Kpi
 _SPARK_DAYS: Final = 30
 
 
-def draw_tiles(overview: UsageOverview, _state: UsageState) -> Markup:
+def draw_tiles(report: UsageReport, _state: UsageState) -> Markup:
     """Draw the tiles."""
+    overview = report.overview
     return widgets.kpi_strip(
         [
             *(_draw_meter(overview, meter) for meter in METERS),
@@ -91,4 +93,4 @@ def _of(item: ResourceUseOut) -> Markup:
     return html("{used} <small>{of}</small>", used=count(item.used), of=of)
 
 
-PANE: Final = Pane(key="kpis", load=load_overview, draw=draw_tiles, reads=(), scope=Scope.BILLING_READ.value)
+PANE: Final = Pane(key="kpis", load=load_report, draw=draw_tiles, reads=(), scope=Scope.BILLING_READ.value)

@@ -14,8 +14,9 @@ from attestlab.orgs.rules import Scope
 from attestlab_dashboards.formats import count
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
+from attestlab_dashboards.usage.changes import UsageReport, load_report
 from attestlab_dashboards.usage.forecast import Outlook
-from attestlab_dashboards.usage.overview import UsageOverview, load_overview
+from attestlab_dashboards.usage.overview import UsageOverview
 from attestlab_dashboards.usage.panes.days import tone_of
 from attestlab_dashboards.usage.state import METERS, UsageState
 from attestlab_dashboards.usage.words import write_date, write_limit, write_resource
@@ -41,8 +42,9 @@ def write_uses_python(_state: UsageState) -> str:
     return "lab.billing.usage().items.df()"
 
 
-def draw_limits(overview: UsageOverview, _state: UsageState) -> Markup:
+def draw_limits(report: UsageReport, _state: UsageState) -> Markup:
     """Draw a row for each limit, the fullest first."""
+    overview = report.overview
     items = sorted(overview.usage.items, key=lambda item: -1 if item.percent is None else item.percent, reverse=True)
     rows = [_draw_row(item, overview) for item in items]
     return table(_COLUMNS, rows, caption="How much of each limit is used", keys=[item.resource for item in items])
@@ -105,7 +107,7 @@ PANE: Final = Pane(
     question="How full each limit is",
     reading=f"What the plan and its add-ons allow now; the ticks are {THRESHOLDS[0]} and {THRESHOLDS[1]} %, "
     "at which an event is published",
-    load=load_overview,
+    load=load_report,
     draw=draw_limits,
     reads=(),
     scope=Scope.BILLING_READ.value,
