@@ -24,9 +24,10 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 ALONE = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 WAIT_TIMEOUT_MS = 1000 * WAIT_TIMEOUT_S
 SERIOUS = ("critical", "serious")
-_RIGHT_EDGE = (
-    "Math.max(...Array.from(document.querySelectorAll('body *'), (part) => part.getBoundingClientRect().right))"
-)
+_RIGHT_EDGE = """Math.max(
+    document.documentElement.scrollWidth,
+    ...Array.from(document.querySelectorAll("body *"), (part) => part.getBoundingClientRect().right),
+)"""
 
 
 def is_required() -> bool:
@@ -66,6 +67,6 @@ def list_violations(page: Page, *impacts: str) -> list[str]:
 
 
 def find_right_edge(page: Page) -> float:
-    """How far to the right the parts of a page reach, in pixels; a card clips what is too wide for it to scroll."""
+    """How far to the right a page reaches, in pixels: text that scrolls, and parts that a card clips."""
     edge: float = page.evaluate(_RIGHT_EDGE)
     return edge
