@@ -209,3 +209,19 @@ def test_what_is_about_nothing_of_ours_changes_nothing(
 def test_without_a_key_no_event_counts(clients: TenantClients, stripe: httpx.Client, lab: Installation) -> None:
     sent = make_event("cus_1")
     assert send_event(stripe, sent, sign(sent, lab.clock.now())).status_code == 400
+
+
+def test_a_subscription_without_prices_takes_nothing_from_the_tenant(
+    account: StripeAccount, clients: TenantClients, customer: str, stripe: httpx.Client, lab: Installation
+) -> None:
+    """Servers that only resemble Stripe, such as localstripe, answer with plans in place of prices."""
+    account.subscribe(customer, professional=1)
+    now = lab.clock.now()
+    assert send_event(stripe, make_event(customer), sign(make_event(customer), now)).status_code == 200
+    del account.subscriptions[customer][0]["items"]["data"][0]["price"]
+    later = make_event(customer, event_id="evt_without_price")
+
+    answer = send_event(stripe, later, sign(later, now))
+
+    assert (answer.status_code, answer.json()["details"]["reason"]) == (503, "payment_provider_failed")
+    assert plan_of(lab, clients.tenant) == "PROFESSIONAL"

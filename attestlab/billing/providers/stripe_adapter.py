@@ -165,8 +165,19 @@ def _ask(call: Callable[[], Answer]) -> Answer:
 
 
 def _read_subscription(subscription: Subscription) -> ProvidedSubscription:
-    """Read plan and add-ons from the prices of a subscription; prices that are none of ours are left out."""
-    units = {item.price.lookup_key: item.quantity or 1 for item in subscription["items"]["data"]}
+    """Read plan and add-ons from the prices of a subscription; prices that are none of ours are left out.
+
+    Raises:
+        Unavailable: an item has no price, as in answers of servers that only resemble Stripe; a tenant keeps its plan.
+    """
+    try:
+        units = {item.price.lookup_key: item.quantity or 1 for item in subscription["items"]["data"]}
+    except (AttributeError, KeyError):
+        raise Unavailable(
+            f"The subscription {subscription.id} has an item without a price, so its plan is unknown. Nothing was "
+            "changed; check the address in ATTESTLAB_STRIPE_URL.",
+            details={"reason": "payment_provider_failed", "provider_error": "no_price"},
+        ) from None
     plan = next((plan for plan in Plan if lookup_key(plan) in units), None)
     addons = {addon: units[lookup_key(addon)] for addon in AddOn if lookup_key(addon) in units}
     return ProvidedSubscription(subscription.id, plan, addons)
