@@ -60,6 +60,8 @@ def record_everything(key: httpx.Client) -> dict[str, Any]:
     """A row in every data set; returns the signal."""
     issuer = register_issuer(key)
     mint(key, make_mint_body(issuer))
+    key.post("/v1/receipt-types", json={"name": "note", "version": "1.0.0", "schema": {"type": "object"}})
+    key.post("/v1/receipts", json={"receipt_type": "note", "issuer_id": issuer["id"], "payload": {}})
     key.post("/v1/policies", json=POLICY)
     key.post("/v1/policies/evaluate", json={"action": "MINT", "target_type": "TENANT_DEFAULT", "context": {}})
     post(key, "challenge", {"subject_id": "ada", "reason": "new device"})

@@ -222,7 +222,7 @@ def _responses(route: Route, schemas: Schemas, captured: DocumentPart) -> dict[s
     if content:
         success["content"] = content
     existing = {} if route.existing is None else {"200": {**success, "description": route.existing}}
-    responses = {**existing, str(route.status): success}
+    responses = {str(route.status): success, **existing}
     if route.has_etag:
         responses["304"] = dict(_NOT_MODIFIED)
     if route.redirect is not None:
