@@ -121,7 +121,9 @@ class LakeView:
     def key(self) -> str:
         """The column that orders rows of the same time."""
         source = self.sources[0]
-        return source.number if isinstance(source, Dataset) else "id"
+        if isinstance(source, Dataset):
+            return source.number
+        return "id" if "id" in source.columns else "resource"
 
     def select(self, tables: Mapping[str, str], attributes: Sequence[str] = ()) -> str:
         """Return the SQL of the view; `tables` are the tables of its sources by name.

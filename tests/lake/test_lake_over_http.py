@@ -59,7 +59,7 @@ def get_arrow(key: httpx.Client, name: str, **parameters: str) -> pa.Table:
 def record_everything(key: httpx.Client) -> dict[str, Any]:
     """A row in every data set; returns the signal."""
     issuer = register_issuer(key)
-    mint(key, make_mint_body(issuer))
+    mint(key, make_mint_body(issuer, recipient_email="ada@people.example"))
     key.post("/v1/receipt-types", json={"name": "note", "version": "1.0.0", "schema": {"type": "object"}})
     key.post("/v1/receipts", json={"receipt_type": "note", "issuer_id": issuer["id"], "payload": {}})
     key.post("/v1/policies", json=POLICY)
@@ -112,7 +112,7 @@ def test_every_data_set_is_listed_and_read(key: httpx.Client) -> None:
         answer = key.get(f"/v1/lake/datasets/{name}")
         assert answer.json()["columns"] == item["columns"], name
         assert len(answer.json()["rows"]) == item["rows"] == get_arrow(key, name).num_rows, name
-        assert item["rows"] > 0 or name == "verifications"
+        assert item["rows"] > 0 or name in ("verifications", "invoices"), name
         assert answer.headers["Vary"] == "Accept"
 
 
