@@ -80,6 +80,13 @@ def undo_revision_33(connection: Connection) -> None:
     connection.exec_driver_sql("DROP TABLE receipts")
 
 
+def undo_revision_36(connection: Connection) -> None:
+    """Drop the tables of agents and their sessions."""
+    sessions = ("agent_session_uses", "agent_refresh_tokens", "agent_sessions", "agent_assertions")
+    for table in (*sessions, "agent_challenges", "agent_keys", "agents"):
+        connection.exec_driver_sql(f"DROP TABLE {table}")
+
+
 UNDO = {
     26: undo_revision_26,
     27: undo_revision_27,

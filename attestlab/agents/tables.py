@@ -1,0 +1,104 @@
+"""Tables of machine agents, their keys, and the challenges that prove a key of their own."""
+
+from datetime import datetime
+from typing import Annotated, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import BigInteger, Index, text
+from sqlmodel import Field
+
+from attestlab.core.db.tables import model_of, short_repr
+
+
+@short_repr
+class AgentRecord(NamedTuple):
+    """A machine agent of a tenant.
+
+    `scopes` are separated by spaces, in the order sent. `extra` and `card` are JSON objects. `key_id` is the newest
+    key. `parent_agent_id` is the agent that delegated to this one, at `delegation_depth` from the root of the tree;
+    `delegated_scopes` are the scopes of that delegation, and `delegated_until` is its end: until then it limits what
+    the agent's own scopes allow. `changed_index` is the log entry of the last change of status.
+    """
+
+    id: Annotated[UUID, Field(primary_key=True)]
+    tenant_id: Annotated[UUID, Field(foreign_key="tenants.id")]
+    agent_type: Annotated[str, Field(max_length=12)]
+    display_name: Annotated[str, Field(max_length=256)]
+    description: Annotated[str, Field(max_length=2048)]
+    status: Annotated[str, Field(max_length=10)]
+    scopes: str
+    extra: str
+    card: str | None
+    discoverable: bool
+    key_id: Annotated[str, Field(max_length=40)]
+    custody: Annotated[str, Field(max_length=8)]
+    parent_agent_id: Annotated[UUID | None, Field(foreign_key="agents.id", index=True)]
+    delegation_depth: int
+    delegated_scopes: str | None
+    delegated_until: datetime | None
+    created_by_user_id: Annotated[UUID | None, Field(foreign_key="users.id")]
+    owner_user_id: Annotated[UUID | None, Field(foreign_key="users.id", index=True)]
+    expires_at: datetime | None
+    status_changed_at: datetime | None
+    changed_index: Annotated[int | None, Field(sa_type=BigInteger)]
+    created_at: datetime
+    updated_at: datetime
+
+
+_EXPIRING = "expires_at IS NOT NULL AND status <> 'revoked'"
+Agent = model_of(
+    AgentRecord,
+    "agents",
+    Index("ix_agents_of_tenant", "tenant_id", "id"),
+    Index("ix_agents_expiring", "expires_at", sqlite_where=text(_EXPIRING)),
+)
+
+
+@short_repr
+class AgentKeyRecord(NamedTuple):
+    """A key of an agent: its public key as SubjectPublicKeyInfo, and of a managed key the sealed private key.
+
+    `log_index` is the key's first log entry, `changed_index` that of its last change of status. Its tenant has a
+    public key once, whichever agent it belongs to.
+    """
+
+    kid: Annotated[str, Field(primary_key=True, max_length=40)]
+    tenant_id: Annotated[UUID, Field(foreign_key="tenants.id")]
+    agent_id: Annotated[UUID, Field(foreign_key="agents.id")]
+    alg: Annotated[str, Field(max_length=8)]
+    spki: bytes
+    sealed: Annotated[bytes | None, Field(repr=False)]
+    custody: Annotated[str, Field(max_length=8)]
+    status: Annotated[str, Field(max_length=12)]
+    created_at: datetime
+    rotated_at: datetime | None
+    reported_at: datetime | None
+    compromised_at: datetime | None
+    log_index: Annotated[int, Field(sa_type=BigInteger)]
+    changed_index: Annotated[int | None, Field(sa_type=BigInteger)]
+
+
+AgentKey = model_of(
+    AgentKeyRecord,
+    "agent_keys",
+    Index("ix_agent_keys_of_agent", "agent_id", "created_at"),
+    Index("ix_agent_keys_of_public_key", "tenant_id", "spki", unique=True),
+)
+
+
+@short_repr
+class AgentChallengeRecord(NamedTuple):
+    """A challenge that the holder of a private key signs, to register its public key; used once."""
+
+    id: Annotated[UUID, Field(primary_key=True)]
+    tenant_id: Annotated[UUID, Field(foreign_key="tenants.id")]
+    spki: bytes
+    challenge: Annotated[str, Field(max_length=64)]
+    expires_at: Annotated[datetime, Field(index=True)]
+
+
+AgentChallenge = model_of(
+    AgentChallengeRecord,
+    "agent_challenges",
+    Index("ix_agent_challenges_of_public_key", "tenant_id", "spki"),
+)
