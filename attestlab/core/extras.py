@@ -18,9 +18,10 @@ INCLUDED: Final[Mapping[str, tuple[str, ...]]] = {
     "server": ("lake", "prove"),
     "postgres": ("server",),
     "stripe": ("server",),
+    "biscuit": ("server",),
     "notebook": ("server",),
     "dash": ("server",),
-    "demo": ("dash",),
+    "demo": ("biscuit", "dash"),
 }
 """The extras that an extra includes."""
 
@@ -30,7 +31,6 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
     "server": {
         "alembic": "alembic",
         "argon2-cffi": "argon2",
-        "biscuit-python": "biscuit_auth",
         "c2pa-python": "c2pa",
         "defusedxml": "defusedxml",
         "dnspython": "dns",
@@ -56,6 +56,7 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "postgres": {"psycopg": "psycopg"},
     "stripe": {"stripe": "stripe"},
+    "biscuit": {"biscuit-python": "biscuit_auth"},
     "notebook": {
         "hvplot": "hvplot",
         "ipykernel": "ipykernel",

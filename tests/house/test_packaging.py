@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = {name: [Requirement(wanted) for wanted in listed] for name, listed in PROJECT["optional-dependencies"].items()}
 SOURCES = (ROOT / "attestlab", ROOT / "dashboards" / "attestlab_dashboards")
-FOR_PEOPLE = ("server", "lake", "prove", "postgres", "stripe", "notebook", "dash", "demo")
+FOR_PEOPLE = ("server", "lake", "prove", "postgres", "stripe", "biscuit", "notebook", "dash", "demo")
 
 
 def packages_of(extra: str) -> set[str]:
@@ -78,8 +78,8 @@ def test_plain_install_has_none_of_what_an_extra_brings() -> None:
     assert plain & set().union(*(packages_of(extra) for extra in EXTRAS if extra != "dev")) == set()
 
 
-def test_all_seven_extras_are_there_and_development_has_everything() -> None:
-    assert {"server", "lake", "prove", "notebook", "dash", "postgres", "stripe"} <= set(EXTRAS)
+def test_all_extras_are_there_and_development_has_everything() -> None:
+    assert {"server", "lake", "prove", "notebook", "dash", "postgres", "stripe", "biscuit"} <= set(EXTRAS)
     [everything] = (each.extras for each in EXTRAS["dev"] if each.name == "attestlab")
     assert everything == set(EXTRAS) - {"dev"}
 
