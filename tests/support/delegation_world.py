@@ -35,6 +35,7 @@ class WorldKey:
     kid: str
     private: Ed25519PrivateKey = field(repr=False)
     ended_index: int | None = None
+    compromised_at: datetime | None = None
 
     @property
     def thumbprint(self) -> str:
@@ -59,6 +60,7 @@ class Grant:
     chain: list[str]
     ids: tuple[str, ...]
     log_index: int
+    at: datetime
     is_revoked: bool = False
 
 
@@ -152,7 +154,7 @@ class DelegationWorld:
         before = self.received.get(hop.parent)
         token = hop.sign(key.kid, key.private)
         chain, ids = ([*before.chain, token], (*before.ids, hop.id)) if before else ([token], (hop.id,))
-        grant = Grant(hop, chain, ids, self.append())
+        grant = Grant(hop, chain, ids, self.append(), self.now)
         self.grants[hop.id] = grant
         self.received[hop.child] = grant
         return grant
@@ -179,7 +181,7 @@ class DelegationWorld:
     def knowledge(self) -> Knowledge:
         """What the service knows."""
         recorded = {
-            each.hop.id: RecordedHop(compute_digest(each.chain[-1]), each.log_index) for each in self.grants.values()
+            each.hop.id: RecordedHop(compute_digest(each.chain[-1]), each.log_index, each.at) for each in self.grants.values()
         }
         revoked = {each.hop.id for each in self.grants.values() if each.is_revoked}
         return Knowledge(self.known_keys(), revoked, self.known_agents(), recorded)
@@ -193,7 +195,7 @@ class DelegationWorld:
         """The ledgers of all agents."""
         return {
             key.kid: KnownKey(
-                key.kid, agent.id, key.private.public_key(), key.thumbprint, position, ended_index=key.ended_index
+                key.kid, agent.id, key.private.public_key(), key.thumbprint, position, key.ended_index, key.compromised_at
             )
             for agent in self.agents.values()
             for position, key in enumerate(agent.keys)

@@ -35,6 +35,8 @@ class KnownKey(NamedTuple):
     """The place in the agent's ledger, from 0; a key made later has a higher one."""
     ended_index: int | None = None
     """The log entry with which the key was rotated or compromised; None while it is active."""
+    compromised_at: datetime | None = None
+    """Since when others may have signed with it, as its agent's tenant reported."""
 
 
 class KnownAgent(NamedTuple):
@@ -53,6 +55,8 @@ class RecordedHop(NamedTuple):
     digest: str
     log_index: int
     """The log entry of the delegation; a key that ended later was still valid."""
+    at: datetime
+    """The time of that entry."""
 
 
 @dataclass(frozen=True)
@@ -277,11 +281,13 @@ def _find_revocation(checked: _Checked) -> str | None:
 
 def _was_key_ended(hop: SignedHop, known: Knowledge) -> bool:
     """Whether a key had ended when it signed, by the order of the log; a hop without a record counts as signed now."""
-    ended_index = known.keys[hop.kid].ended_index
-    if ended_index is None:
+    key = known.keys[hop.kid]
+    if key.ended_index is None:
         return False
     recorded = None if known.recorded is None else known.recorded[hop.hop.id]
-    return recorded is None or ended_index <= recorded.log_index
+    if recorded is None or key.ended_index <= recorded.log_index:
+        return True
+    return key.compromised_at is not None and key.compromised_at <= recorded.at
 
 
 def _find_any_widening(checked: _Checked) -> str | None:

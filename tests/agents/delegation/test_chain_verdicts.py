@@ -187,6 +187,17 @@ def test_a_key_that_ends_later_was_valid_by_the_order_of_the_log():
     assert world.judge(grant.chain).verdict is ChainVerdict.VALID
 
 
+@pytest.mark.parametrize(("hours", "expected"), [(1, ChainVerdict.VALID), (0, ChainVerdict.REVOKED)])
+def test_a_hop_counts_unless_others_may_have_signed_it(hours, expected):
+    """A report names since when others may have had the key; a hop that was logged before that stays valid."""
+    world, grant = build_line(2, "docs:read")
+    parent = world.agents[grant.hop.parent]
+    parent.keys[-1].compromised_at = NOON + hours * HOUR
+    world.end_key(parent)
+
+    assert world.judge(grant.chain).verdict is expected
+
+
 def test_nine_hops_exceed_the_depth():
     world, grant = build_line(8, "docs:read")
     assert world.judge(grant.chain).verdict is ChainVerdict.VALID
