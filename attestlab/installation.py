@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection
 
+from attestlab.agents.capability import AgentServices
 from attestlab.attestations import lookups
 from attestlab.attestations.holdings import Holdings
 from attestlab.attestations.inbox.service import Inbox
@@ -93,7 +94,6 @@ if TYPE_CHECKING:
     from attestlab.lake.relations import DatasetReader
 
 MAILDIR, LAKE = "maildir", "lake"
-OPERATOR = "Operator"
 MAX_EXPIRIES_PER_WRITE = 205
 
 
@@ -119,7 +119,7 @@ class Installation:
         self.storage = storage
         self.clock = clock
         self.keyring = keys
-        self.portal_url = (settings.portal_url or "http://127.0.0.1").rstrip("/")
+        self.portal_url = portal_url = (settings.portal_url or "http://127.0.0.1").rstrip("/")
         self.counters = Counters.open(storage.url, settings.data, reachability=storage.reachability)
         self.guard = HeadGuard(settings.data / HEAD_GUARD, is_shared=not storage.is_sqlite)
         self.fsck_record = FsckRecord(settings.data / FSCK_RECORD)
@@ -205,13 +205,12 @@ class Installation:
             counters=self.counters,
         )
         self.inbox = Inbox(storage=storage, clock=clock, attestations=self.attestations, deliveries=self.deliveries)
-        self.platform_issuer = PlatformIssuer(
-            storage=storage, clock=clock, issuers=self.issuers, portal_url=self.portal_url
-        )
+        self.platform_issuer = PlatformIssuer(storage=storage, clock=clock, issuers=self.issuers, portal_url=portal_url)
         self.protections = Protections(
             storage=storage, clock=clock, attestations=self.attestations, platform_issuer=self.platform_issuer
         )
         self.receipts = Receipts(self.attestations)
+        self.agents = AgentServices(storage=storage, keyring=keys, clock=clock, log=self.log)
         self.policy_attributes = AttributeRegistryService(storage=storage, clock=clock)
         self.verification_profiles = Profiles(storage=storage, clock=clock)
         self.packs = Packs(storage=storage, clock=clock)
@@ -313,7 +312,7 @@ class Installation:
                 _require_no_log(tx.connection, settings)
                 origin = settings.log_origin or f"attestlab.local/log-{secrets.token_hex(4)}"
                 vkey = lab.log.create(tx, origin=origin, private=Ed25519PrivateKey.generate())
-                tenant = lab.orgs.create_tenant(OPERATOR, plan=Plan.ENTERPRISE, operator=True, tx=tx)
+                tenant = lab.orgs.create_tenant("Operator", plan=Plan.ENTERPRISE, operator=True, tx=tx)
         lab._shared_lock = shared_lock
         return lab, InitResult(tenant, vkey)
 
@@ -326,9 +325,8 @@ class Installation:
     @property
     def services(self) -> dict[type, object]:
         """The services of all capabilities by class, for the routes that take them."""
-        groups = (self, self.risk, self.consumers, self.payments)
-        services = [service for group in groups for service in vars(group).values()]
-        return {**{type(service): service for service in services}, Clock: self.clock}
+        groups = map(vars, (self, self.risk, self.consumers, self.payments, self.agents))
+        return {**{type(each): each for group in groups for each in group.values()}, Clock: self.clock}
 
     @property
     def log_id(self) -> str:
@@ -353,9 +351,10 @@ class Installation:
         return self.orgs.service_caller(operator)
 
     def sweep(self, tx: Transaction) -> None:
-        """Publish due usage events and drop unverified sign-ups; a running server calls this every few seconds."""
+        """Publish due usage events, and drop overdue sign-ups and challenges; a server calls this every few seconds."""
         metering.sweep(tx, now=self.clock.now())
         self.consumers.signups.drop_overdue(tx)
+        self.agents.drop_overdue(tx)
 
     def expire(self, tx: Transaction, *, at_most: int = MAX_EXPIRIES_PER_WRITE) -> bool:
         """Make at most `at_most` expiries permanent, to hold the lock briefly; returns whether there may be more."""

@@ -77,6 +77,11 @@ class AgentKeyRecord(NamedTuple):
     log_index: Annotated[int, Field(sa_type=BigInteger)]
     changed_index: Annotated[int | None, Field(sa_type=BigInteger)]
 
+    @property
+    def owner_id(self) -> UUID:
+        """The agent, to which the sealed private key is bound."""
+        return self.agent_id
+
 
 AgentKey = model_of(
     AgentKeyRecord,

@@ -48,10 +48,10 @@ class AuditEventOut(Out, source="CONTRACT 3"):
     """The tenant of the audit trail. Format: UUID, 36 characters."""
     timestamp: Moment
     """When it happened. Format: RFC 3339, UTC, milliseconds."""
-    actor_type: Literal["USER", "API_KEY", "SERVICE"]
-    """The type of the actor. Format: USER|API_KEY|SERVICE."""
+    actor_type: Literal["USER", "API_KEY", "SERVICE", "AGENT"]
+    """The type of the actor. Format: USER|API_KEY|SERVICE|AGENT."""
     actor_id: str
-    """The actor. Format: the UUID of the person or key, or the name of the part of the service."""
+    """The actor. Format: the UUID of the person, key or agent, or the name of the part of the service."""
     action: str
     """The action that was done or attempted. Format: <kind>.<verb>."""
     resource_type: str
@@ -61,7 +61,9 @@ class AuditEventOut(Out, source="CONTRACT 3"):
     outcome: Literal["SUCCESS", "FAILURE"]
     """Whether it succeeded. Format: SUCCESS|FAILURE."""
     metadata: dict[str, object]
-    """Further details, never secrets or claims; row_sha256 is the digest of the row after the change. Format: JSON."""
+    """Further details, never secrets or claims; row_sha256 is the digest of the row after the change.
+    For an agent also session_id and on_behalf_of, the person for whom it acts, or null. Format: JSON.
+    """
     integrity_hash: str
     """SHA-256 of prev_hash's bytes and the canonical JSON of the line without the two hashes. Format: 64 lowercase hex.
     """

@@ -30,6 +30,7 @@ LATE_USE: Final = timedelta(minutes=10)  # after midnight, for what the last swe
 _COUNTED_BY: Final = {
     "issuer.create": ("issuers",),
     "webhook_endpoint.create": ("webhook_endpoints",),
+    "agent.register": ("agents",),
     "policy.create": ("policies",),
     "verification_profile.create": ("verification_profiles",),
     "attestation_pack.create": ("attestation_packs",),

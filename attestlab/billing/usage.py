@@ -12,6 +12,7 @@ from uuid import UUID
 
 from sqlalchemy import select
 
+from attestlab.agents import store as agent_store
 from attestlab.attestations import store as attestation_store
 from attestlab.billing.accounts import BillingAccount
 from attestlab.billing.rules import BillingPeriod, percent_of
@@ -30,6 +31,7 @@ DAILY: Final[Mapping[str, str]] = {ATTESTATIONS: "attestations_per_day", VERIFIC
 COUNTS: Final[Mapping[str, CountUsed]] = {
     "issuers": issuer_store.count,
     "webhook_endpoints": endpoint_store.count_endpoints,
+    "agents": agent_store.count,
     "policies": policy_store.count_open,
     "verification_profiles": policy_store.count_profiles,
     "attestation_packs": attestation_store.count_packs,

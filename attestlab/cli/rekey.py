@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import count
 
+from attestlab.agents import store as agent_store
 from attestlab.core.crypto import keyring, sealing
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.db import occupancy
@@ -38,6 +39,7 @@ class Rewrapped:
     token_keys: int
     mails: int
     webhook_endpoints: int
+    agent_keys: int
 
     def public(self) -> dict[str, int]:
         """Return the object that the command prints."""
@@ -93,7 +95,8 @@ def _reseal_all(lab: Installation, new: Keyring, progress: OnProgress = _ignore_
         raise ValidationFailed.of(keyring.NEXT_ENVIRONMENT_NAME, "same_key", "The new key is the one in use.")
     with lab.storage.write() as tx:
         mails, endpoints = mail_store.list_waiting(tx), endpoint_store.list_with_secrets(tx.exec)
-        total = len(issuer_store.list_managed_keys(tx)) + len(mails) + len(endpoints)
+        managed_keys = len(issuer_store.list_managed_keys(tx)) + len(agent_store.list_managed_keys(tx))
+        total = managed_keys + len(mails) + len(endpoints)
         numbers = count(1)
 
         def advance() -> None:
@@ -106,6 +109,7 @@ def _reseal_all(lab: Installation, new: Keyring, progress: OnProgress = _ignore_
             token_keys=lab.identity.tokens.rewrap(tx, new, at=lab.clock.now()),
             mails=lab.mails.rewrap(tx, new, on_sealed=advance),
             webhook_endpoints=lab.webhooks.rewrap(tx, new, on_sealed=advance),
+            agent_keys=lab.agents.keys.rewrap(tx, new, on_sealed=advance),
         )
 
 

@@ -18,6 +18,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import SQLModel
 
 from attestlab import migrations
+from attestlab.agents import integrity as agent_integrity
+from attestlab.agents import store as agent_store
+from attestlab.agents.sessions import store as agent_session_store
+from attestlab.agents.tables import AgentKeyRecord
 from attestlab.attestations import integrity as attestation_integrity
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.bundle.verifier import verify_entry_subject
@@ -224,14 +228,28 @@ def _check_issuers(connection: Connection) -> Iterator[Problem]:
         yield Problem("standing", where, message)
 
 
+def _check_agents(connection: Connection) -> Iterator[Problem]:
+    """Compare the status of agents and their keys in the rows with the log."""
+    for where, message in agent_integrity.find_inconsistencies(connection):
+        yield Problem("agent", where, message)
+
+
 def _check_keys(connection: Connection, lab: Installation) -> Iterator[Problem]:
     """Check that each managed private key opens and matches its public key, and that no other key is factorable."""
-    query = select(*issuer_store.keys.c).order_by(issuer_store.keys.c.kid).execution_options(yield_per=PAGE)
-    for row in iterate(connection.execute(query), IssuerKeyRecord):
+    for row in _iterate_keys(connection):
         try:
             _check_key(row, lab)
         except (AttestLabError, ValueError) as error:
             yield Problem("key", row.kid, str(error))
+
+
+def _iterate_keys(connection: Connection) -> Iterator[IssuerKeyRecord | AgentKeyRecord]:
+    issuer_keys, agent_keys = (
+        connection.execute(select(*table.c).order_by(table.c.kid).execution_options(yield_per=PAGE))
+        for table in (issuer_store.keys, agent_store.keys)
+    )
+    yield from iterate(issuer_keys, IssuerKeyRecord)
+    yield from iterate(agent_keys, AgentKeyRecord)
 
 
 def _check_keyring(connection: Connection, lab: Installation) -> Iterator[Problem]:
@@ -244,12 +262,12 @@ def _check_keyring(connection: Connection, lab: Installation) -> Iterator[Proble
         yield Problem("keyring", f"sealed_under {row_id}", f"Only row {sealing.ROW_ID} names the key-encryption key.")
 
 
-def _check_key(row: IssuerKeyRecord, lab: Installation) -> None:
+def _check_key(row: IssuerKeyRecord | AgentKeyRecord, lab: Installation) -> None:
     alg = Algorithm(row.alg)
     public = signing.load_public(alg, row.spki)
     if row.sealed is None:
         return require_unfactorable(public)  # it may have been registered before this test existed
-    der = lab.keyring.unseal(row.sealed, tenant_id=row.tenant_id, issuer_id=row.issuer_id, kid=row.kid, alg=alg.value)
+    der = lab.keyring.unseal(row.sealed, tenant_id=row.tenant_id, issuer_id=row.owner_id, kid=row.kid, alg=alg.value)
     if signing.spki(signing.load_private(alg, der).public_key()) != row.spki:
         raise SignatureInvalid("the private key does not match the public key")
 
@@ -283,6 +301,10 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] =
     (billing_store.invoices, "invoice", lambda row: str(row["id"])),
     (receipt_store.receipts, "receipt", lambda row: str(row["id"])),
     (receipt_type_store.types, "receipt_type", lambda row: str(row["id"])),
+    (agent_store.agents, "agent", lambda row: str(row["id"])),
+    (agent_store.keys, "agent_key", lambda row: str(row["kid"])),
+    (agent_session_store.sessions, "agent_session", lambda row: str(row["id"])),
+    (agent_session_store.refresh_tokens, "agent_refresh_token", lambda row: str(row["id"])),
     (governance_store.requests, "issuer_request", lambda row: str(row["id"])),
     (attestation_store.packs, "attestation_pack", lambda row: str(row["id"])),
     (policy_store.policies, "policy", lambda row: str(row["id"])),
@@ -355,6 +377,7 @@ _CHECKS: dict[str, Callable[[Connection, Installation, FsckPart], Iterator[Probl
     "counts": lambda connection, _lab, _part: _check_counts(connection),
     "ends": lambda connection, _lab, _part: _check_status_changes(connection),
     "standings": lambda connection, _lab, _part: _check_issuers(connection),
+    "agents": lambda connection, _lab, _part: _check_agents(connection),
     "keys": lambda connection, lab, _part: _check_keys(connection, lab),
     "keyring": lambda connection, lab, _part: _check_keyring(connection, lab),
     "audit": lambda connection, _lab, _part: check_audit_trails(connection, other_chains=_OTHER_CHAINS),

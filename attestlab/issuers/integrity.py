@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Protocol
 
 from sqlalchemy import Connection, select
 
@@ -23,13 +25,13 @@ def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
     for key in keys:
         index = key.log_index if key.changed_index is None else key.changed_index
         subject = entries.key_subject(key.issuer_id, key.kid)
-        if wrong := _find_differences(connection, subject, _expected_key_members(key), index=index):
+        if wrong := find_differences(connection, subject, build_key_members(key), index=index):
             yield format_key_name(key.issuer_id, key.kid), f"the row differs from the log in {wrong}"
     issuers = fetch_all(connection.execute(select(*store.issuers.c)), IssuerRecord)
     for row in issuers:
         expected = {name: getattr(row, name) for name in ("status", "trust_tier", "risk_rating", "jurisdiction")}
         subject = entries.issuer_subject(row.id)
-        wrong = _find_differences(connection, subject, expected)
+        wrong = find_differences(connection, subject, expected)
         if wrong or (wrong := _find_renaming(connection, subject, row)):
             yield str(row.id), f"the row differs from the log in {wrong}"
         if _find_revocation_index(connection, subject) != row.revoked_index:
@@ -55,8 +57,8 @@ def _find_revocation_index(connection: Connection, subject: str) -> int | None:
     return None
 
 
-def _find_differences(
-    connection: Connection, subject: str, expected: dict[str, object], *, index: int | None = None
+def find_differences(
+    connection: Connection, subject: str, expected: Mapping[str, object], *, index: int | None = None
 ) -> str:
     """List the members in which a subject's newest entry differs from its row, and the index if one is given."""
     leaf = log_store.newest_of_subject(connection, subject)
@@ -69,7 +71,21 @@ def _find_differences(
     return ", ".join(wrong)
 
 
-def _expected_key_members(row: IssuerKeyRecord) -> dict[str, object]:
+class LoggedKey(Protocol):
+    """The columns of a key that its log entries have too."""
+
+    @property
+    def alg(self) -> str: ...
+    @property
+    def spki(self) -> bytes: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def compromised_at(self) -> datetime | None: ...
+
+
+def build_key_members(row: LoggedKey) -> dict[str, object]:
+    """Return the members that the newest entry of a key must have."""
     compromised_at = row.compromised_at
     return {
         "alg": row.alg,

@@ -78,5 +78,10 @@ class IssuerKeyRecord(NamedTuple):
     log_index: Annotated[int, Field(sa_type=BigInteger)]
     changed_index: Annotated[int | None, Field(sa_type=BigInteger)]
 
+    @property
+    def owner_id(self) -> UUID:
+        """The issuer, to which the sealed private key is bound."""
+        return self.issuer_id
+
 
 IssuerKey = model_of(IssuerKeyRecord, "issuer_keys", Index("ix_issuer_keys_issuer_id", "issuer_id"))

@@ -251,7 +251,7 @@ AUDIT = Dataset(
         "timestamp": Column(TIME, "When it happened. Format: UTC, microseconds."),
         "id": Column(TEXT, "The line. Format: UUID, 36 characters."),
         "tenant_id": Column(TEXT, "The tenant of the audit trail. Format: UUID, 36 characters."),
-        "actor_type": Column(TEXT, "The type of the actor. Format: USER, API_KEY or SERVICE."),
+        "actor_type": Column(TEXT, "The type of the actor. Format: USER, API_KEY, AGENT or SERVICE."),
         "actor_id": Column(TEXT, "The actor. Format: an id, or the name of a part of the service."),
         "action": Column(TEXT, "The action that was done or attempted. Format: <kind>.<verb>."),
         "resource_type": Column(TEXT, "The type of the resource. Format: 1-40 characters."),

@@ -37,6 +37,8 @@ class EntryType(StrEnum):
     STATUS_LIST = "status.list"
     RECEIPT_MINTED = "receipt.minted"
     RECEIPT_STATUS = "receipt.status"
+    AGENT_STATUS = "agent.status"
+    AGENT_KEY = "agent.key"
 
 
 _ATTESTATION_STATUS = EntryType.ATTESTATION_STATUS  # looked up once: a batch builds up to a hundred thousand entries
@@ -117,7 +119,7 @@ def _minted_entry(
     at: datetime,
     commit: bytes,
 ) -> bytes:
-    return _entry(
+    return build_entry(
         kind,
         id=record_id,
         issuer_id=issuer_id,
@@ -146,7 +148,7 @@ def attestation_status_entry(
     superseded_by: UUID | None = None,
 ) -> bytes:
     """The entry that ends an attestation; `minted_index` is the index of its mint, `reason` a `reason_commitment`."""
-    return _entry(
+    return build_entry(
         _ATTESTATION_STATUS,
         id=attestation_id,
         issuer_id=issuer_id,
@@ -170,7 +172,7 @@ def receipt_status_entry(
     reason: bytes | None = None,
 ) -> bytes:
     """The entry that ends a receipt; `minted_index` is the index of its mint, `reason` a `reason_commitment`."""
-    return _entry(
+    return build_entry(
         EntryType.RECEIPT_STATUS,
         id=receipt_id,
         issuer_id=issuer_id,
@@ -182,32 +184,36 @@ def receipt_status_entry(
     )
 
 
+class KeyFacts(TypedDict):
+    """What the entry of a key's status has of the key, whoever it belongs to."""
+
+    kid: str
+    alg: str
+    public_spki: bytes
+    status: str
+    at: datetime
+
+
 def key_status_entry(
     link: Link,
     *,
     issuer_id: UUID,
-    kid: str,
-    alg: str,
-    public_spki: bytes,
-    status: str,
-    at: datetime,
     reason: str | None = None,
     compromised_at: datetime | None = None,
+    **key: Unpack[KeyFacts],
 ) -> bytes:
     """The entry of a key's new status; `compromised_at` is when others may have begun to sign with it, if known."""
-    members: dict[str, object] = {
-        "issuer_id": issuer_id,
-        "kid": kid,
-        "alg": alg,
-        "public_key": b64url_encode(public_spki),
-        "status": status,
-        "at": format_time(at),
-    }
+    members = {"issuer_id": issuer_id, **key_members(key, compromised_at)}
     if reason is not None:
         members["reason"] = reason
-    if compromised_at is not None:
-        members["compromised_at"] = format_time(compromised_at)
-    return _entry(EntryType.KEY_STATUS, **members, **link.members())
+    return build_entry(EntryType.KEY_STATUS, **members, **link.members())
+
+
+def key_members(key: KeyFacts, compromised_at: datetime | None) -> dict[str, object]:
+    """The members of an entry about a key; `compromised_at` is left out where it is not known."""
+    known = {"public_key": b64url_encode(key["public_spki"]), "at": format_time(key["at"])}
+    since = {} if compromised_at is None else {"compromised_at": format_time(compromised_at)}
+    return {"kid": key["kid"], "alg": key["alg"], "status": key["status"], **known, **since}
 
 
 def profile_name(name: str, domain: str | None) -> str:
@@ -227,7 +233,7 @@ def issuer_status_entry(
     at: datetime,
 ) -> bytes:
     """The entry of an issuer's new status, trust tier, risk rating, jurisdiction and profile (`profile_name`)."""
-    return _entry(
+    return build_entry(
         EntryType.ISSUER_STATUS,
         issuer_id=issuer_id,
         status=status,
@@ -249,7 +255,7 @@ def status_list_entry(
     of versions without receipts lack `receipts_digest`.
     """
     receipts = {} if receipts_digest is None else {"receipts_digest": sha256_name(receipts_digest)}
-    return _entry(
+    return build_entry(
         EntryType.STATUS_LIST,
         size=size,
         digest=sha256_name(digest),
@@ -259,7 +265,8 @@ def status_list_entry(
     )
 
 
-def _entry(kind: EntryType, **members: object) -> bytes:
+def build_entry(kind: EntryType, **members: object) -> bytes:
+    """The canonical JSON of an entry of this version."""
     return canonical_trusted({"v": VERSION, "type": kind, **members})
 
 
@@ -365,20 +372,20 @@ def _flat_members(entry: bytes) -> dict[str, object] | None:
     return members
 
 
+_SUBJECTS: dict[EntryType, tuple[str, ...]] = {
+    EntryType.ATTESTATION_STATUS: ("attestation", "id"),
+    EntryType.RECEIPT_STATUS: ("receipt", "id"),
+    EntryType.KEY_STATUS: ("key", "issuer_id", "kid"),
+    EntryType.ISSUER_STATUS: ("issuer", "issuer_id"),
+    EntryType.AGENT_STATUS: ("agent", "agent_id"),
+    EntryType.AGENT_KEY: ("agent-key", "agent_id", "kid"),
+    EntryType.STATUS_LIST: (STATUS_LIST_SUBJECT,),
+}  # the first part of a chain's name, and the members of its entries that are the others
+
+
 def _subject(kind: EntryType, members: dict[str, object]) -> str | None:
-    match kind:
-        case EntryType.ATTESTATION_STATUS:
-            return attestation_subject(str(members["id"]))
-        case EntryType.RECEIPT_STATUS:
-            return receipt_subject(str(members["id"]))
-        case EntryType.KEY_STATUS:
-            return key_subject(str(members["issuer_id"]), str(members["kid"]))
-        case EntryType.ISSUER_STATUS:
-            return issuer_subject(str(members["issuer_id"]))
-        case EntryType.STATUS_LIST:
-            return STATUS_LIST_SUBJECT
-        case EntryType.MINTED | EntryType.RECEIPT_MINTED:
-            return None
+    parts = _SUBJECTS.get(kind)
+    return None if parts is None else ":".join([parts[0], *(str(members[name]) for name in parts[1:])])
 
 
 def _link(members: dict[str, object]) -> Link:

@@ -120,6 +120,38 @@ class KeyStatusMembers(StatusMembers, wire_name="log_entry:key.status", source="
     """
 
 
+class AgentKeyMembers(StatusMembers, wire_name="log_entry:agent.key", source="CONTRACT 11.8"):
+    """The entry of an agent's new key, or of a key's new status; it has no reason, which may name people."""
+
+    type: Literal["agent.key"]
+    """The type of the entry. Format: agent.key."""
+    agent_id: str
+    """The agent. Format: UUID, 36 characters."""
+    kid: str
+    """The key. Format: agk_ and 24 hex digits."""
+    alg: str
+    """Its algorithm. Format: Ed25519."""
+    public_key: str
+    """The public key. Format: DER SubjectPublicKeyInfo, base64url."""
+    status: str
+    """Its new status. Format: active, rotated or compromised."""
+    compromised_at: str
+    """Since when others may have signed with it.
+    Format: RFC 3339 date-time, UTC, milliseconds; left out if it is not known.
+    """
+
+
+class AgentStatusMembers(StatusMembers, wire_name="log_entry:agent.status", source="CONTRACT 11.8"):
+    """The entry of an agent's change of status; a new agent is active without one."""
+
+    type: Literal["agent.status"]
+    """The type of the entry. Format: agent.status."""
+    agent_id: str
+    """The agent. Format: UUID, 36 characters."""
+    status: str
+    """Its new status. Format: active, suspended or revoked."""
+
+
 class IssuerStatusMembers(StatusMembers, wire_name="log_entry:issuer.status", source="CONTRACT 7"):
     """The entry of an issuer's new status, ratings and profile."""
 
@@ -162,4 +194,5 @@ class StatusListMembers(StatusMembers, wire_name="log_entry:status.list", source
 ALL = (
     *(MintedMembers, AttestationStatusMembers, KeyStatusMembers, IssuerStatusMembers, StatusListMembers),
     *(ReceiptMintedMembers, ReceiptStatusMembers),
+    *(AgentKeyMembers, AgentStatusMembers),
 )

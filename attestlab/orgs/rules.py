@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 import zlib
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -18,7 +18,7 @@ from itertools import count
 from uuid import UUID
 
 from attestlab.core.errors import AuthInvalid, PermissionDenied, ValidationFailed
-from attestlab.core.records.actors import ActorType
+from attestlab.core.records.actors import NO_ATTRIBUTION, ActorType
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 RANDOM_LENGTH = 26
@@ -28,6 +28,7 @@ MAX_NAME_LENGTH = 200
 MAX_SLUG_LENGTH = 40  # of a chosen slug; a number that makes it unique may be appended
 MAX_CONSUMER_KEYS = 5  # active keys per account
 CONSUMER_KEY_TTL = timedelta(days=90)
+_JOINER = re.compile("(?<=[^\\s\u200c\u200d])[\u200c\u200d](?=[^\\s\u200c\u200d])")
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _BODY = re.compile(f"[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
 
@@ -156,15 +157,25 @@ class Caller:
 
     tenant_id: UUID
     actor_type: ActorType
-    actor_id: str  # the key's or the person's id
+    actor_id: str  # the id of the key, the person or the agent
     scopes: frozenset[Scope | ConsumerScope] = field(repr=False)
     plan: str
     adjusted: str | None = field(default=None, repr=False)  # set by the operator, see `plans.allowance_for`
     realm: Realm = Realm.TENANT
     roles: frozenset[Role] = frozenset()
-    credential_id: str = ""  # the key's id again, or that of the person's session
+    credential_id: str = ""  # the key's id again, or that of the person's or agent's session
     expires_at: datetime | None = None  # of the credential; checked by the code that authenticates the caller
     addons: str | None = field(default=None, repr=False)  # quantities by key, see `plans.allowance_for`
+    agent_scopes: tuple[str, ...] = field(default=(), repr=False)  # of an agent's session, also those of tool servers
+    on_behalf_of: UUID | None = None  # the person for whom an agent acts
+
+    @property
+    def attribution(self) -> Mapping[str, object]:
+        """What audit entries add of an agent: its session, and the id of the person for whom it acts, or null."""
+        if self.actor_type != "AGENT":
+            return NO_ATTRIBUTION
+        person = None if self.on_behalf_of is None else str(self.on_behalf_of)
+        return {"session_id": self.credential_id, "on_behalf_of": person}
 
 
 def checksum(random_part: str) -> str:
@@ -242,14 +253,15 @@ def key_prefix(secret: str) -> str:
     return secret[: secret.rindex("_") + 1 + PREFIX_LENGTH]
 
 
-def validate_display_name(field: str, text: str) -> str:
+def validate_display_name(field: str, text: str, *, max_length: int = MAX_NAME_LENGTH) -> str:
     """Validate and trim a display name: one line, 1 to 200 characters, none of them invisible or unassigned.
 
     Characters that change the writing direction count as invisible, because they make a name display as another.
+    Zero-width joiners and non-joiners between visible characters are allowed, because many scripts need them.
     """
     trimmed = text.strip()
-    if not 0 < len(trimmed) <= MAX_NAME_LENGTH or any(map(_is_invisible, trimmed)):
-        message = f"{field} must be one line of 1 to {MAX_NAME_LENGTH} printable characters."
+    if not 0 < len(trimmed) <= max_length or any(map(_is_invisible, _JOINER.sub("", trimmed))):
+        message = f"{field} must be one line of 1 to {max_length} printable characters."
         raise ValidationFailed.of(f"/{field}", "one_line", message)
     return trimmed
 

@@ -223,8 +223,9 @@ class WriteQueue:
             logging_setup.log_warning("sweep refused", code=error.code, message=error.message)
 
     async def _expire(self) -> None:
-        """Make all due expiries permanent."""
+        """Make all due expiries permanent, of attestations and of agents."""
         await self._work_off(self.lab.expire, _pace_expiries())
+        await self._work_off(self.lab.agents.expire, _pace_expiries())
 
     async def _redact_receipts(self) -> None:
         """Redact the receipts whose payloads are kept no longer."""

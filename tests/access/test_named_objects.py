@@ -12,6 +12,7 @@ import pytest
 from attestlab.installation import Installation
 from attestlab.server.app import all_routes
 from support.access import AccessScenario, PartyClients, open_access_scenario
+from support.agents import register_agent
 from support.attestations import make_mint_body, mint
 from support.in_process_server import serve_in_thread
 from support.issuers import register_issuer
@@ -62,10 +63,14 @@ BODIES: dict[tuple[str, str, str], Body] = {
     ("received", "POST /v1/consumer/protections", "attestation_id"): lambda named, _: {
         **{"title": "My degree", "attestation_id": named}
     },
+    ("person", "POST /v1/agents", "owner_user_id"): lambda named, _: {"display_name": "A", "owner_user_id": named},
+    ("person", "PATCH /v1/agents/{id}", "owner_user_id"): lambda named, _: {"owner_user_id": named},
     ("endpoint", "POST /v1/webhooks/test-delivery", "endpoint_id"): lambda named, _: {"endpoint_id": named},
 }
 # A filter selects among the tenant's own rows, so an unknown value selects none.
 FILTERS = {
+    ("agent", "GET /v1/agents", "parent_agent_id"),
+    ("person", "GET /v1/agents", "owner_user_id"),
     ("issuer", "GET /v1/attestations", "issuer_id"),
     ("pack", "GET /v1/attestations", "pack_id"),
     ("issuer", "GET /v1/governance/issuer-requests", "issuer_id"),
@@ -75,6 +80,7 @@ FILTERS = {
 }
 # Ids that name nothing of a tenant: the one that a client chooses, and a public one.
 OTHERS = {
+    ("POST /v1/agents/{id}/sign", "jti"),
     ("POST /v1/attestations/mint", "id"),
     ("POST /v1/attestations/{id}/supersede", "id"),
     ("POST /v1/receipts", "id"),
@@ -117,6 +123,8 @@ def objects_of(account: PartyClients) -> dict[str, Any]:
         "profile": client.post("/v1/verification-profiles", json={"name": "A profile"}).json()["id"],
         "signal": add_signal(client)["id"],
         "endpoint": create_endpoint(client)["id"],
+        "agent": register_agent(client)["id"],
+        "person": account.signed_in.get("/v1/me").json()["id"],
     }
 
 
@@ -124,6 +132,8 @@ def send(account: PartyClients, name: str, own: Mapping[str, Any], body: dict[st
     method, path = name.split(" ")
     if path.endswith("supersede"):
         path = path.replace("{id}", mint(account.with_key, own["mint"]).json()["id"])
+    if path == "/v1/agents/{id}":
+        path = path.replace("{id}", own["agent"])
     client = account.signed_in if "governance" in path else account.with_key
     client = account.consumer if path == "/v1/consumer/protections" else client
     headers = {"X-Request-Id": "the-same", "Idempotency-Key": str(uuid4())}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import cycle
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -17,6 +18,7 @@ from attestlab.issuers.rules import TrustTier
 from attestlab.server.app import all_routes
 from attestlab.web.routing.routes import Route
 from support.access import AccessScenario, PartyClients, open_access_scenario
+from support.agents import register_agent
 from support.attestations import make_mint_body, mint
 from support.consumers import ConsumerPortal
 from support.in_process_server import serve_in_thread
@@ -40,6 +42,10 @@ POLICY: dict[str, Any] = {
 PIXEL_PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg"
 # What an owner would send; a stranger's is refused before anything of it is looked at.
 BODIES: dict[str, dict[str, Any]] = {
+    "PATCH /v1/agents/{id}": {"display_name": "Taken over"},
+    **{f"POST /v1/agents/{{id}}/{verb}": {"reason": "not theirs"} for verb in ("suspend", "resume", "revoke", "kill")},
+    "POST /v1/agents/{id}/keys/{kid}/compromise": {"reason": "not theirs"},
+    "POST /v1/agents/{id}/sign": {"payload": {"owner": "me"}},
     "PATCH /v1/consumer/inbox/{id}": {"read_state": "READ"},
     "PATCH /v1/consumer/protections/{id}": {"title": "Taken over"},
     "POST /v1/consumer/protections/{id}/revoke": {"reason": "not theirs"},
@@ -81,7 +87,8 @@ def name_of(route: Route) -> str:
 def things_of(account: PartyClients) -> dict[str, str]:
     """Returns an object of the account for each path parameter, by the path before it.
 
-    Some routes have an object of their own, because their work ends the object's life.
+    A space is between the objects of several parameters. Some routes have an object of their own, because their work
+    ends the object's life.
     """
     issuer, suspended = register_issuer(account.with_key, kid="main"), register_issuer(account.with_key)["id"]
     caller = account.lab.orgs.service_caller(account.tenant.tenant_id)
@@ -94,7 +101,13 @@ def things_of(account: PartyClients) -> dict[str, str]:
     with_recipient = make_mint_body(issuer, recipient_email="ada@people.example")
     member = {"email": f"{uuid4().hex[:8]}@example.com", "role": "member"}
     key = {"name": "for a test", "scopes": ["issuers:read"]}
+    agents = {verb: register_agent(account.with_key) for verb in ("suspend", "resume", "revoke", "kill", "compromise")}
+    account.with_key.post(f"/v1/agents/{agents['resume']['id']}/suspend", json={"reason": "a test"})
+    reported = agents.pop("compromise")
     return {
+        "/v1/agents": register_agent(account.with_key)["id"],
+        **{f"POST /v1/agents/{{id}}/{verb}": agent["id"] for verb, agent in agents.items()},
+        "POST /v1/agents/{id}/keys/{kid}/compromise": f"{reported['id']} {reported['key_id']}",
         "/v1/issuers": issuer["id"],
         "/v1/governance/issuer-requests": account.asked_for(issuer["id"]),
         "POST /v1/governance/issuer-requests/{id}/execute": account.asked_for(suspended, approved=True),
@@ -175,7 +188,8 @@ def thing_for(route: Route, things: dict[str, str]) -> str:
 
 
 def ask(client: httpx.Client, route: Route, thing: str) -> httpx.Response:
-    path = _IN_PATH.sub(thing, route.path.replace("{version}", "1"))
+    parts = cycle(thing.split())
+    path = _IN_PATH.sub(lambda _: next(parts), route.path.replace("{version}", "1"))
     body = None if route.method in ("GET", "DELETE") else BODIES.get(name_of(route), {})
     return client.request(route.method, path, json=body, headers={**REQUEST_ID, "Idempotency-Key": str(uuid4())})
 
@@ -184,7 +198,10 @@ def seen(answer: httpx.Response, thing: str) -> tuple[int, dict[str, str], bytes
     """Returns all that goes over the wire, without the id itself, the second, and whether the body had arrived."""
     of_the_moment = ("date", "connection", "x-ratelimit-remaining", "x-ratelimit-reset")
     headers = {name: value for name, value in answer.headers.items() if name not in of_the_moment}
-    return answer.status_code, headers, answer.content.replace(thing.encode(), b"the id")
+    content = answer.content
+    for part in thing.split():
+        content = content.replace(part.encode(), b"the id")
+    return answer.status_code, headers, content
 
 
 def distinguishable(client: httpx.Client, things: dict[str, str], *, status: int | None = None) -> list[str]:
@@ -235,7 +252,17 @@ def test_no_list_contains_another_tenants_objects(access: AccessScenario) -> Non
 
     ours, theirs = shown_in_lists(access.account, ids), shown_in_lists(access.stranger(), ids)
 
-    lists = {"attestations", "attestation-packs", "issuers", "policies", "users", "api-keys", "orgs", "audit/events"}
+    lists = {
+        "agents",
+        "attestations",
+        "attestation-packs",
+        "issuers",
+        "policies",
+        "users",
+        "api-keys",
+        "orgs",
+        "audit/events",
+    }
     lists |= {
         "receipt-types",
         "receipts",

@@ -19,6 +19,7 @@ from attestlab.installation import Installation
 from attestlab.settings import Settings
 from attestlab.webhooks import endpoint_store
 from support import fork_server, patient_http
+from support.agents import register_agent
 from support.attestations import make_mint_body, mint
 from support.issuers import register_issuer
 from support.server_process import ServerProcess
@@ -40,6 +41,7 @@ def used(empty_database: str, tmp_path: Path) -> ServerProcess:
     server = ServerProcess.initialised(tmp_path / "data", empty_database)
     with server, server.client() as client:
         mint(client, make_mint_body(register_issuer(client))).raise_for_status()
+        register_agent(client)
         client.post("/v1/users", json={"email": "ada@example.org", "role": "member"}).raise_for_status()
         endpoint = create_endpoint(client)
         overlap = {"overlap_seconds": 86_400}
@@ -70,6 +72,9 @@ def works(server: ServerProcess) -> None:
     with server, server.client() as client:
         issuer = client.get("/v1/issuers").json()["items"][0]
         assert mint(client, make_mint_body(issuer)).status_code == 201
+        agents = client.get("/v1/agents").json()["items"]
+        signed = [client.post(f"/v1/agents/{each['id']}/sign", json={"payload": {}}).status_code for each in agents]
+        assert signed == [200] * len(agents)
         bearer = {"Authorization": f"Bearer {sign_in(server)}"}
         assert patient_http.get(server.url + "/v1/me", headers=bearer).status_code == 200
         server.stop()
@@ -163,7 +168,7 @@ def test_all_secrets_open_only_under_the_new_kek(used: ServerProcess) -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert '"issuer_keys": 1, "token_keys": 1' in done.stdout
-    assert '"webhook_endpoints": 1' in done.stdout
+    assert '"webhook_endpoints": 1, "agent_keys": 1' in done.stdout
     assert len(webhook_secrets) == 2
     assert open_webhook_secrets(used) == webhook_secrets
     assert (used.data / "keyring.key").read_text() != old

@@ -16,6 +16,7 @@ PACKAGE = TESTS.parent / "attestlab"
 
 # The walk over HTTP of each capability that has routes.
 WALKS = {
+    "agents": "agents/test_agents_over_http.py::test_an_agent_is_registered_found_listed_and_changed",
     "attestations": "attestations/test_attestations_over_http.py"
     "::test_file_is_minted_fetched_and_verified_online_and_offline",
     "audit": "audit/test_audit_over_http.py::test_a_reader_can_recompute_the_chain",

@@ -17,7 +17,7 @@ from attestlab.cli.data_dictionary import list_public_models, render_dictionary
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.shapes import find_source, find_wire_name
 from attestlab.core.strict_json import parse_json
-from attestlab.log import entries
+from attestlab.log import agent_entries, entries
 from attestlab.server.app import list_described_routes
 from attestlab.web.openapi.meanings import find_meaning
 
@@ -60,6 +60,14 @@ MADE: dict[str, bytes] = {
     ).canonical(),
     "log_entry:receipt.minted": entries.receipt_minted_entry(
         receipt_id=ID, issuer_id=ID, kid="k", alg="Ed25519", public_spki=b"", at=AT, commit=b""
+    ),
+    "log_entry:agent.key": agent_entries.agent_key_entry(
+        entries.FIRST_LINK,
+        **{"agent_id": ID, "kid": "k", "alg": "Ed25519", "public_spki": b"", "status": "compromised", "at": AT},
+        compromised_at=AT,
+    ),
+    "log_entry:agent.status": agent_entries.agent_status_entry(
+        entries.FIRST_LINK, agent_id=ID, status="suspended", at=AT
     ),
     "log_entry:receipt.status": entries.receipt_status_entry(
         entries.FIRST_LINK, receipt_id=ID, issuer_id=ID, minted_index=0, status="REVOKED", at=AT

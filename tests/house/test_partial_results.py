@@ -39,7 +39,7 @@ class Kind(Enum):
 # Members that are parts of one object, and always whole.
 PARTS = {
     *("addons", "approvals", "attempts", "by", "diagnostics", "effects", "event_filters", "factors", "hashes", "keys"),
-    *("lines", "matched_rules"),
+    *("effective_scopes", "lines", "matched_rules"),
     *("reasons", "return_origins", "roles", "rules", "scopes", "tags", "tests", "truncated", "warnings"),
 }
 LISTS = {
@@ -92,6 +92,9 @@ STREAMS = {
 }
 # Writes of many things; every other write is about one object, and stands in ONE.
 WRITES_OF_MANY = {
+    "POST /v1/agents/{id}/kill": Kind.WHOLE,
+    "POST /v1/agents/{id}/revoke": Kind.WHOLE,
+    "POST /v1/agents/{id}/suspend": Kind.WHOLE,
     "POST /v1/attestations/batch": Kind.EACH,
     "POST /v1/governance/issuer-requests/{id}/execute": Kind.WHOLE,
     "POST /v1/issuers/keys/{kid}/compromise": Kind.WHOLE,
@@ -113,6 +116,7 @@ WRITES_OF_ONE = set(
     DELETE /v1/risk/lists/{id}
     DELETE /v1/users/{id}
     DELETE /v1/webhooks/endpoints/{id}
+    PATCH /v1/agents/{id}
     PATCH /v1/consumer/inbox/{id}
     PATCH /v1/consumer/protections/{id}
     PATCH /v1/consumer/emails/{email}
@@ -133,6 +137,12 @@ WRITES_OF_ONE = set(
     POST /signout
     POST /signup
     POST /verify-email
+    POST /v1/agents
+    POST /v1/agents/challenges
+    POST /v1/agents/{id}/keys/rotate
+    POST /v1/agents/{id}/keys/{kid}/compromise
+    POST /v1/agents/{id}/resume
+    POST /v1/agents/{id}/sign
     POST /v1/api-keys
     POST /v1/api-keys/{id}/compromise
     POST /v1/api-keys/{id}/revoke

@@ -1,14 +1,17 @@
 """Actors of audited changes: the service itself, people, and clients without a valid credential.
 
-An authenticated caller (`orgs.rules.Caller`) is an actor too: a person, an API key or the service.
+An authenticated caller (`orgs.rules.Caller`) is an actor too: a person, an API key, an agent or the service.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from types import MappingProxyType
+from typing import ClassVar, Final, Literal, Protocol
 
-ActorType = Literal["API_KEY", "USER", "SERVICE"]
+ActorType = Literal["API_KEY", "USER", "SERVICE", "AGENT"]
+NO_ATTRIBUTION: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 class Actor(Protocol):
@@ -16,12 +19,17 @@ class Actor(Protocol):
 
     @property
     def actor_type(self) -> ActorType:
-        """USER, API_KEY or SERVICE."""
+        """USER, API_KEY, AGENT or SERVICE."""
         ...
 
     @property
     def actor_id(self) -> str:
-        """The id of the user, of the API key or of the part of the service."""
+        """The id of the user, of the API key, of the agent or of the part of the service."""
+        ...
+
+    @property
+    def attribution(self) -> Mapping[str, object]:
+        """What the metadata of an audit entry adds of the actor: of an agent its session and the person behind it."""
         ...
 
 
@@ -31,6 +39,7 @@ class SystemActor:
 
     actor_id: str
     actor_type: ClassVar[ActorType] = "SERVICE"
+    attribution: ClassVar[Mapping[str, object]] = NO_ATTRIBUTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +48,7 @@ class UserActor:
 
     actor_id: str
     actor_type: ClassVar[ActorType] = "USER"
+    attribution: ClassVar[Mapping[str, object]] = NO_ATTRIBUTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +57,7 @@ class AnonymousActor:
 
     actor_id: str
     actor_type: ClassVar[ActorType] = "SERVICE"
+    attribution: ClassVar[Mapping[str, object]] = NO_ATTRIBUTION
 
 
 COMMAND_LINE = SystemActor("attestlab-cli")

@@ -137,5 +137,5 @@ def _record_of(entry_id: UUID, entry: AuditEntry) -> dict[str, object]:
         "resource_type": entry.resource_type,
         "resource_id": entry.resource_id,
         "outcome": entry.outcome,
-        "metadata": entry.metadata,
+        "metadata": {**entry.metadata, **attribution} if (attribution := entry.actor.attribution) else entry.metadata,
     }

@@ -38,7 +38,19 @@ ALLOWED_TRANSITIONS: Mapping[str, Mapping[str | None, frozenset[str]]] = {
         "SUSPENDED": frozenset({"ACTIVE", "SUSPENDED", "REVOKED"}),
         "REVOKED": frozenset({"REVOKED"}),
     },
+    # A new agent is active without an entry; its first entry is its first change.
+    "agent.status": {
+        NO_STATUS: frozenset({"suspended", "revoked"}),
+        "active": frozenset({"suspended", "revoked"}),
+        "suspended": frozenset({"active", "revoked"}),
+    },
+    "agent.key": {
+        NO_STATUS: frozenset({"active"}),
+        "active": frozenset({"rotated", "compromised"}),
+        "rotated": frozenset({"compromised"}),
+    },
 }
+_KEY_ENTRIES = frozenset({EntryType.KEY_STATUS.value, EntryType.AGENT_KEY.value})
 
 
 SavedSubject = tuple[int, str, str | None, int | None, int, str | None]
@@ -125,7 +137,7 @@ class Auditor:
         if link != known.next_link:
             raise BrokenStatusChain(f"The next entry of {subject} must carry {known.next_link}; it carries {link}.")
         status = _next_status(parsed.kind, parsed.members, known.status, subject)
-        key = _key_digest(parsed, known.key) if parsed.kind == EntryType.KEY_STATUS else None
+        key = _key_digest(parsed, known.key) if parsed.kind in _KEY_ENTRIES else None
         place = self._list.apply(index, parsed)
         code = 0 if place is None else self._list.codes_of(parsed.kind).code_of(place)
         return SubjectState(Link(link.seq + 1, leaf_hash), status, place, code, key)

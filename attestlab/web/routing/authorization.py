@@ -27,7 +27,7 @@ class WebCaller(Protocol):
 
     @property
     def actor_type(self) -> str:
-        """`USER` for a signed-in person."""
+        """`USER` for a signed-in person, `AGENT` for an agent."""
         ...
 
     @property
@@ -51,7 +51,8 @@ class Requirement:
     """What a caller must have. `Requirement()` accepts any valid credential.
 
     `roles` are alternatives; only people have roles. `people_roles` are alternatives for people and let keys pass.
-    `user_only` excludes keys; `tenant_only` excludes consumers and their keys.
+    `user_only` excludes keys; `tenant_only` excludes consumers and their keys. `no_agents` excludes sessions of
+    agents; with `agents_without_scope` they pass without the scope, and the route itself lets each reach its own.
     """
 
     scope: str | None = None
@@ -60,6 +61,8 @@ class Requirement:
     user_only: bool = False
     tenant_only: bool = False
     realm: str | None = None
+    no_agents: bool = False
+    agents_without_scope: bool = False
 
     def require(self, caller: WebCaller) -> None:
         """Reject a caller who lacks a requirement.
@@ -77,7 +80,12 @@ class Requirement:
         if roles and not caller.roles.intersection(roles):
             message = f"This needs the role {' or '.join(roles)}."
             raise PermissionDenied(message, details={"required_roles": list(roles)})
-        if self.scope is not None and self.scope not in caller.scopes:
+        if self.no_agents and caller.actor_type == "AGENT":
+            message = "This is for people and their keys, not for agents."
+            raise PermissionDenied(message, details={"required_credential": "api_key"})
+        if self.scope is None or (self.agents_without_scope and caller.actor_type == "AGENT"):
+            return
+        if self.scope not in caller.scopes:
             raise PermissionDenied(f"This needs the scope {self.scope}.", details={"required_scope": self.scope})
 
     def describe(self) -> str:

@@ -1,0 +1,54 @@
+"""Integrity check of agents: status and keys are those of the newest entries of their chains in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import Connection, select
+
+from attestlab.agents import store
+from attestlab.agents.rules import AgentStatus
+from attestlab.agents.tables import AgentKeyRecord, AgentRecord
+from attestlab.core.db.tables import iterate
+from attestlab.issuers.integrity import build_key_members, find_differences
+from attestlab.log import agent_entries
+from attestlab.log import store as log_store
+from attestlab.log.entries import EntryType
+
+PAGE = 500
+
+
+def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
+    """Yield differences between rows and the newest entries of their chains, as (agent or key, problem)."""
+    yield from _check_statuses(connection)
+    yield from _check_keys(connection)
+
+
+def _check_statuses(connection: Connection) -> Iterator[tuple[str, str]]:
+    """Agents that are active and never changed need no entry."""
+    changed = 0
+    query = select(*store.agents.c).order_by(store.agents.c.id).execution_options(yield_per=PAGE)
+    for row in iterate(connection.execute(query), AgentRecord):
+        if row.changed_index is None:
+            if row.status != AgentStatus.ACTIVE:
+                yield str(row.id), f"the row's status is {row.status}, but it has no log index of a change"
+            continue
+        changed += 1
+        subject, expected = agent_entries.agent_subject(row.id), {"status": row.status}
+        if wrong := find_differences(connection, subject, expected, index=row.changed_index):
+            yield str(row.id), f"the row differs from the log in {wrong}"
+    if (chains := log_store.count_of_subjects(connection, EntryType.AGENT_STATUS)) != changed:
+        yield "count", f"{chains} chains of {EntryType.AGENT_STATUS.value}, {changed} agents that changed"
+
+
+def _check_keys(connection: Connection) -> Iterator[tuple[str, str]]:
+    count = 0
+    query = select(*store.keys.c).order_by(store.keys.c.kid).execution_options(yield_per=PAGE)
+    for row in iterate(connection.execute(query), AgentKeyRecord):
+        count += 1
+        subject = agent_entries.agent_key_subject(row.agent_id, row.kid)
+        index = row.log_index if row.changed_index is None else row.changed_index
+        if wrong := find_differences(connection, subject, build_key_members(row), index=index):
+            yield row.kid, f"the row differs from the log in {wrong}"
+    if (chains := log_store.count_of_subjects(connection, EntryType.AGENT_KEY)) != count:
+        yield "count", f"{chains} chains of {EntryType.AGENT_KEY.value}, {count} keys"

@@ -1,0 +1,136 @@
+"""Statements of agents: typed JWTs that can never pass as a delegation, an assertion or a vote (CONTRACT 11.8).
+
+The header names the type `agent-statement+jwt` (RFC 8725 section 3.11), and the service wraps what the agent states, so
+that no member of it stands where another kind of token has one.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from attestlab.agents import rules, store
+from attestlab.agents.keys import ALG, AgentKeys
+from attestlab.agents.shapes import AgentStatementIn
+from attestlab.agents.tables import AgentKeyRecord
+from attestlab.core.clock import Clock
+from attestlab.core.crypto import jws, signing
+from attestlab.core.crypto.canonical_json import canonical
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.encoding import b64url_decode, b64url_encode
+from attestlab.core.errors import SignatureInvalid, ValidationFailed
+from attestlab.core.ids import new_id
+from attestlab.core.records import audit
+from attestlab.core.records.audit import AuditEntry
+from attestlab.orgs.rules import Caller
+
+STATEMENT_TYPE: Final = "agent-statement+jwt"
+STATEMENT_LIMIT_BYTES: Final = 16 * 1024
+MAX_AGE: Final = timedelta(minutes=5)  # of the time that the holder of an own key signs
+
+
+class SignedStatement(NamedTuple):
+    """A statement as compact JWS, and the key that signed it."""
+
+    jws: str
+    kid: str
+
+
+class _Claims(NamedTuple):
+    """The members with which the service wraps a statement."""
+
+    iss: UUID
+    iat: int
+    jti: UUID
+
+    def encode(self, body: AgentStatementIn) -> bytes:
+        """Return the canonical JSON that is signed."""
+        claims = {"iss": str(self.iss), "iat": self.iat, "jti": str(self.jti)}
+        return canonical({**claims, "statement": body.payload})
+
+
+class AgentStatements:
+    """Signs what agents state. `tx` is the unit of work to join; without it, a verb commits its own."""
+
+    def __init__(self, *, storage: Storage, clock: Clock, keys: AgentKeys) -> None:
+        self.storage = storage
+        self.clock = clock
+        self.keys = keys
+
+    def sign(
+        self, agent_id: UUID, body: AgentStatementIn, *, caller: Caller, tx: Transaction | None = None
+    ) -> SignedStatement:
+        """Sign a statement with an agent's key, or take the signature of its own key.
+
+        Raises:
+            NotFound: the caller's tenant has no such agent.
+            PermissionDenied: the caller is another agent.
+            Conflict: the agent is not active.
+            ValidationFailed: the statement is too large; or the key is the agent's own, and the signature is missing
+                or not of this statement. `details` has what to sign.
+        """
+        rules.require_own(caller, agent_id, verb="state something for")
+        rules.encode_object("payload", body.payload, STATEMENT_LIMIT_BYTES)
+        with self.storage.write(tx) as tx:
+            now = self.clock.now()
+            agent = store.get(tx.exec, agent_id, tenant_id=caller.tenant_id)
+            rules.require_active(rules.status_at(agent.status, agent.expires_at, now), "sign")
+            key = store.get_key(tx.exec, agent_id, agent.key_id)
+            claims = _Claims(agent_id, body.iat or int(now.timestamp()), body.jti or new_id(now))
+            token = self._sign(key, claims, body)
+            metadata = {"kid": key.kid, "jti": str(claims.jti)}
+            entry = AuditEntry(
+                caller.tenant_id, caller, "agent.sign", "agent", str(agent_id), at=now, metadata=metadata
+            )
+            audit.record(tx, entry)
+        return SignedStatement(token, key.kid)
+
+    def _sign(self, key: AgentKeyRecord, claims: _Claims, body: AgentStatementIn) -> str:
+        signed = jws.signing_input(jws.typed_header(ALG, key.kid, STATEMENT_TYPE), claims.encode(body))
+        private = self.keys.unseal_signer(key)
+        if private is not None:
+            _require_no_signature(body)
+            return f"{signed.decode('ascii')}.{b64url_encode(signing.sign(ALG, private, signed))}"
+        if body.signature is None or body.iat is None or body.jti is None:
+            raise _ask_for_signature(signed, claims)
+        self._require_recent(claims)
+        _require_signed(body.signature, signed, key)
+        return body.signature
+
+    def _require_recent(self, claims: _Claims) -> None:
+        """Require that the holder of an own key signed the time of now, within five minutes."""
+        age_s = self.clock.now().timestamp() - claims.iat
+        if abs(age_s) > MAX_AGE.total_seconds():
+            message = f"iat differs from the service's time by {abs(age_s):.0f} s; at most 300 s are allowed."
+            raise ValidationFailed.of("/iat", "not_recent", message)
+
+
+def _require_no_signature(body: AgentStatementIn) -> None:
+    for name in ("signature", "iat", "jti"):
+        if getattr(body, name) is not None:
+            message = f"{name} is only for agents with a key of their own. Omit it."
+            raise ValidationFailed.of(f"/{name}", "external_only", message)
+
+
+def _ask_for_signature(signed: bytes, claims: _Claims) -> ValidationFailed:
+    """Build the error that gives the holder of an own key the exact bytes to sign."""
+    message = (
+        "The agent's key is its own: sign details.signing_input_b64url, then send iat, jti and the JWS as signature, "
+        "with the same payload."
+    )
+    error = ValidationFailed.of("/signature", "signature_required", message)
+    error.details |= {"signing_input_b64url": signed.decode("ascii"), "iat": claims.iat, "jti": str(claims.jti)}
+    return error
+
+
+def _require_signed(token: str, signed: bytes, key: AgentKeyRecord) -> None:
+    start, _, signature = token.rpartition(".")
+    try:
+        if start != signed.decode("ascii") or signature.endswith("="):
+            raise SignatureInvalid("another header or payload")
+        signing.verify(ALG, signing.load_public(ALG, key.spki), b64url_decode(signature), signed)
+    except (SignatureInvalid, ValidationFailed):
+        message = "The signature is not that of the agent's key over this payload, iat and jti."
+        raise ValidationFailed.of("/signature", "signature_invalid", message) from None

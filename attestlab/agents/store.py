@@ -1,0 +1,199 @@
+"""Queries of machine agents and their keys; every query names its columns and binds values as parameters."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, delete, func, literal, or_, select
+
+from attestlab.agents.rules import AgentStatus
+from attestlab.agents.shapes import AgentsQuery
+from attestlab.agents.tables import (
+    Agent,
+    AgentChallenge,
+    AgentChallengeRecord,
+    AgentKey,
+    AgentKeyRecord,
+    AgentRecord,
+)
+from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import NotFound
+from attestlab.core.filters import build_conditions
+
+agents = table_of(Agent)
+keys = table_of(AgentKey)
+challenges = table_of(AgentChallenge)
+IDS_PER_QUERY: Final = 500  # SQLite binds at most 32,766 values
+
+
+class Ancestor(NamedTuple):
+    """An agent above another one: what it may do itself, and what was delegated to it."""
+
+    of: UUID
+    depth: int
+    id: UUID
+    status: str
+    expires_at: datetime | None
+    scopes: str
+    delegated_scopes: str | None
+    delegated_until: datetime | None
+
+
+def get(execute: Execute, agent_id: UUID, *, tenant_id: UUID) -> AgentRecord:
+    """Get an agent of the tenant; those of other tenants are not found.
+
+    Raises:
+        NotFound: the tenant has no such agent.
+    """
+    query = select(*agents.c).where(agents.c.id == agent_id, agents.c.tenant_id == tenant_id)
+    row = fetch_one(execute(query), AgentRecord)
+    if row is None:
+        raise NotFound("agent", agent_id)
+    return row
+
+
+def find(execute: Execute, agent_id: UUID) -> AgentRecord | None:
+    """Find an agent of any tenant."""
+    return fetch_one(execute(select(*agents.c).where(agents.c.id == agent_id)), AgentRecord)
+
+
+def page(
+    execute: Execute, query: AgentsQuery, *, tenant_id: UUID, now: datetime, before: UUID | None, limit: int
+) -> list[AgentRecord]:
+    """List the tenant's agents, newest first, starting after `before`."""
+    conditions = [agents.c.tenant_id == tenant_id, *build_conditions(query, agents.c)]
+    if query.status is not None:
+        conditions.append(_has_status(query.status, now))
+    if query.q is not None:
+        conditions.append(or_(_holds(agents.c.display_name, query.q), _holds(agents.c.description, query.q)))
+    if before is not None:
+        conditions.append(agents.c.id < before)
+    newest_first = select(*agents.c).where(*conditions).order_by(agents.c.id.desc()).limit(limit)
+    return fetch_all(execute(newest_first), AgentRecord)
+
+
+def _has_status(status: AgentStatus, now: datetime) -> ColumnElement[bool]:
+    """Whether an agent has a status now: one that expired is revoked, whatever the row says."""
+    is_over = agents.c.expires_at <= now
+    if status is AgentStatus.REVOKED:
+        return or_(agents.c.status == status.value, is_over)
+    return (agents.c.status == status.value) & or_(agents.c.expires_at.is_(None), agents.c.expires_at > now)
+
+
+def _holds(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
+    """Look for a text as it is, in any case: LIKE has wildcards, and ignores case on SQLite alone."""
+    lowered = func.lower(column)
+    return func.replace(lowered, func.lower(literal(text)), "") != lowered
+
+
+def count(execute: Execute, tenant_id: UUID) -> int:
+    """Count the tenant's agents, without revoked ones, which can never act again."""
+    usable = (agents.c.tenant_id == tenant_id, agents.c.status != AgentStatus.REVOKED.value)
+    number: int = execute(select(func.count()).select_from(agents).where(*usable)).scalar_one()
+    return number
+
+
+def list_ancestors(execute: Execute, agent_ids: Collection[UUID]) -> dict[UUID, list[Ancestor]]:
+    """List the agents above each of these, the nearest first; those without a parent are left out."""
+    found: defaultdict[UUID, list[Ancestor]] = defaultdict(list)
+    for ids in _batches(agent_ids):
+        for row in fetch_all(execute(_select_ancestors(ids)), Ancestor):
+            found[row.of].append(row)
+    return found
+
+
+def _select_ancestors(agent_ids: Sequence[UUID]) -> Select[tuple[object, ...]]:
+    start = select(agents.c.id.label("of"), literal(1).label("depth"), agents.c.parent_agent_id.label("above"))
+    walk = start.where(agents.c.id.in_(agent_ids), agents.c.parent_agent_id.is_not(None)).cte("walk", recursive=True)
+    further = select(walk.c.of, walk.c.depth + 1, agents.c.parent_agent_id).join(agents, agents.c.id == walk.c.above)
+    walk = walk.union_all(further.where(agents.c.parent_agent_id.is_not(None)))
+    columns = ("id", "status", "expires_at", "scopes", "delegated_scopes", "delegated_until")
+    return (
+        select(walk.c.of, walk.c.depth, *(agents.c[name] for name in columns))
+        .join(agents, agents.c.id == walk.c.above)
+        .order_by(walk.c.depth)
+    )
+
+
+def list_descendants(execute: Execute, agent_id: UUID) -> list[AgentRecord]:
+    """List the agents below one that are not revoked, whatever their depth."""
+    first = select(agents.c.id).where(agents.c.parent_agent_id == agent_id).cte("below", recursive=True)
+    below = first.union(select(agents.c.id).join(first, agents.c.parent_agent_id == first.c.id))
+    query = select(*agents.c).join(below, below.c.id == agents.c.id)
+    return fetch_all(execute(query.where(agents.c.status != AgentStatus.REVOKED.value)), AgentRecord)
+
+
+def find_overdue(tx: Transaction, *, now: datetime, limit: int) -> list[AgentRecord]:
+    """Find up to `limit` agents of all tenants that expired and are not revoked yet, earliest first."""
+    due = (agents.c.expires_at <= now, agents.c.status != AgentStatus.REVOKED.value, agents.c.expires_at.is_not(None))
+    query = select(*agents.c).where(*due).order_by(agents.c.expires_at).limit(limit)
+    return fetch_all(tx.exec(query), AgentRecord)
+
+
+def list_keys(execute: Execute, agent_ids: Collection[UUID]) -> Mapping[UUID, list[AgentKeyRecord]]:
+    """List the keys of several agents by agent, newest first."""
+    found: defaultdict[UUID, list[AgentKeyRecord]] = defaultdict(list)
+    for ids in _batches(agent_ids):
+        query = select(*keys.c).where(keys.c.agent_id.in_(ids)).order_by(keys.c.log_index.desc())
+        for row in fetch_all(execute(query), AgentKeyRecord):
+            found[row.agent_id].append(row)
+    return found
+
+
+def page_keys(execute: Execute, agent_id: UUID, *, before: int | None, limit: int) -> list[AgentKeyRecord]:
+    """List the keys of an agent, newest first, with log entries below `before`."""
+    query = select(*keys.c).where(keys.c.agent_id == agent_id)
+    if before is not None:
+        query = query.where(keys.c.log_index < before)
+    return fetch_all(execute(query.order_by(keys.c.log_index.desc()).limit(limit)), AgentKeyRecord)
+
+
+def get_key(execute: Execute, agent_id: UUID, kid: str) -> AgentKeyRecord:
+    """Get a key of an agent, with all columns.
+
+    Raises:
+        NotFound: the agent has no such key.
+    """
+    query = select(*keys.c).where(keys.c.agent_id == agent_id, keys.c.kid == kid)
+    row = fetch_one(execute(query), AgentKeyRecord)
+    if row is None:
+        raise NotFound("key", kid)
+    return row
+
+
+def find_kid(execute: Execute, *, tenant_id: UUID, spki: bytes) -> str | None:
+    """Find the kid of a public key among all agents of a tenant, whatever its status; None if it is unknown."""
+    kid: str | None = execute(select(keys.c.kid).where(keys.c.tenant_id == tenant_id, keys.c.spki == spki)).scalar()
+    return kid
+
+
+def list_managed_keys(tx: Transaction) -> list[AgentKeyRecord]:
+    """List the managed keys of the agents of all tenants, with all columns."""
+    query = select(*keys.c).where(keys.c.sealed.is_not(None)).order_by(keys.c.kid)
+    return fetch_all(tx.exec(query), AgentKeyRecord)
+
+
+def find_challenge(execute: Execute, *, tenant_id: UUID, spki: bytes) -> AgentChallengeRecord | None:
+    """Find the newest challenge for a public key."""
+    query = select(*challenges.c).where(challenges.c.tenant_id == tenant_id, challenges.c.spki == spki)
+    return fetch_one(execute(query.order_by(challenges.c.id.desc()).limit(1)), AgentChallengeRecord)
+
+
+def delete_challenges(tx: Transaction, *, tenant_id: UUID, spki: bytes) -> None:
+    """Delete the challenges for a public key: they were met, or another replaces them."""
+    tx.exec(delete(challenges).where(challenges.c.tenant_id == tenant_id, challenges.c.spki == spki))
+
+
+def delete_overdue_challenges(tx: Transaction, *, now: datetime) -> None:
+    """Delete the challenges that nobody met in time."""
+    tx.exec(delete(challenges).where(challenges.c.expires_at <= now))
+
+
+def _batches(ids: Collection[UUID]) -> list[list[UUID]]:
+    listed = list(ids)
+    return [listed[start : start + IDS_PER_QUERY] for start in range(0, len(listed), IDS_PER_QUERY)]

@@ -1,0 +1,72 @@
+"""Machine agents as tenants register them, and the holders of keys of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import httpx
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from attestlab.agents import store
+from attestlab.agents.tables import AgentRecord
+from attestlab.core.encoding import b64url_encode
+from attestlab.core.records import audited_write
+from attestlab.core.records.audited_write import AuditContext
+from attestlab.installation import Installation
+from attestlab.orgs.rules import Caller
+
+AGENTS = "/v1/agents"
+PROOF_PREFIX = b"attestlab-agent-key-v1\n"
+
+
+def register_agent(client: httpx.Client, **fields: Any) -> dict[str, Any]:
+    """Register an agent, by default one without scopes."""
+    answer = client.post(AGENTS, json={"display_name": "Invoice reader", **fields})
+    assert answer.status_code == 201, answer.text
+    registered: dict[str, Any] = answer.json()
+    return registered
+
+
+class KeyHolder:
+    """An agent's own Ed25519 key, which only its holder has."""
+
+    def __init__(self) -> None:
+        self.private = Ed25519PrivateKey.generate()
+
+    @property
+    def public_key(self) -> str:
+        """The raw public key."""
+        return b64url_encode(self.private.public_key().public_bytes_raw())
+
+    def sign(self, message: bytes) -> str:
+        """Sign a message."""
+        return b64url_encode(self.private.sign(message))
+
+    def prove(self, client: httpx.Client) -> dict[str, str]:
+        """Ask for a challenge and sign it; returns the members that register the key."""
+        answer = client.post(f"{AGENTS}/challenges", json={"public_key": self.public_key})
+        assert answer.status_code == 201, answer.text
+        challenge = answer.json()["challenge"]
+        return {"public_key": self.public_key, "proof": self.sign(PROOF_PREFIX + challenge.encode())}
+
+
+def place_below(lab: Installation, parent: str, child: str, *, scopes: str, caller: Caller) -> None:
+    """Make one agent the child of another, as a delegation of these scopes does."""
+    with lab.storage.write() as tx:
+        above, below = (store.get(tx.exec, UUID(each), tenant_id=caller.tenant_id) for each in (parent, child))
+        context = AuditContext(caller.tenant_id, caller, "agent.delegate", lab.clock.now())
+        changes = {
+            "parent_agent_id": above.id,
+            "delegation_depth": above.delegation_depth + 1,
+            "delegated_scopes": scopes,
+        }
+        audited_write.change(tx, store.agents, below, changes, context)
+
+
+def find_agent(lab: Installation, agent_id: str) -> AgentRecord:
+    """The row of an agent."""
+    with lab.storage.read() as connection:
+        row = store.find(connection.execute, UUID(agent_id))
+    assert row is not None
+    return row
