@@ -20,6 +20,7 @@ from sqlmodel import SQLModel
 from attestlab import migrations
 from attestlab.agents import integrity as agent_integrity
 from attestlab.agents import store as agent_store
+from attestlab.agents.delegation import store as delegation_store
 from attestlab.agents.sessions import store as agent_session_store
 from attestlab.agents.tables import AgentKeyRecord
 from attestlab.attestations import integrity as attestation_integrity
@@ -303,6 +304,7 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] =
     (receipt_type_store.types, "receipt_type", lambda row: str(row["id"])),
     (agent_store.agents, "agent", lambda row: str(row["id"])),
     (agent_store.keys, "agent_key", lambda row: str(row["kid"])),
+    (delegation_store.delegations, "delegation", lambda row: str(row["id"])),
     (agent_session_store.sessions, "agent_session", lambda row: str(row["id"])),
     (agent_session_store.refresh_tokens, "agent_refresh_token", lambda row: str(row["id"])),
     (governance_store.requests, "issuer_request", lambda row: str(row["id"])),

@@ -39,6 +39,7 @@ class EntryType(StrEnum):
     RECEIPT_STATUS = "receipt.status"
     AGENT_STATUS = "agent.status"
     AGENT_KEY = "agent.key"
+    DELEGATION_STATUS = "delegation.status"
 
 
 _ATTESTATION_STATUS = EntryType.ATTESTATION_STATUS  # looked up once: a batch builds up to a hundred thousand entries
@@ -379,6 +380,7 @@ _SUBJECTS: dict[EntryType, tuple[str, ...]] = {
     EntryType.ISSUER_STATUS: ("issuer", "issuer_id"),
     EntryType.AGENT_STATUS: ("agent", "agent_id"),
     EntryType.AGENT_KEY: ("agent-key", "agent_id", "kid"),
+    EntryType.DELEGATION_STATUS: ("delegation", "delegation_id"),
     EntryType.STATUS_LIST: (STATUS_LIST_SUBJECT,),
 }  # the first part of a chain's name, and the members of its entries that are the others
 

@@ -152,6 +152,19 @@ class AgentStatusMembers(StatusMembers, wire_name="log_entry:agent.status", sour
     """Its new status. Format: active, suspended or revoked."""
 
 
+class DelegationStatusMembers(StatusMembers, wire_name="log_entry:delegation.status", source="CONTRACT 11.10"):
+    """The entry of a new delegation, or of its revocation; it names neither agents nor scopes."""
+
+    type: Literal["delegation.status"]
+    """The type of the entry. Format: delegation.status."""
+    delegation_id: str
+    """The delegation. Format: UUID, 36 characters."""
+    hop: str
+    """The SHA-256 of the hop's JWS, by which a holder of the chain recognizes it. Format: base64url, 43 characters."""
+    status: str
+    """Its new status. Format: active or revoked."""
+
+
 class IssuerStatusMembers(StatusMembers, wire_name="log_entry:issuer.status", source="CONTRACT 7"):
     """The entry of an issuer's new status, ratings and profile."""
 
@@ -194,5 +207,5 @@ class StatusListMembers(StatusMembers, wire_name="log_entry:status.list", source
 ALL = (
     *(MintedMembers, AttestationStatusMembers, KeyStatusMembers, IssuerStatusMembers, StatusListMembers),
     *(ReceiptMintedMembers, ReceiptStatusMembers),
-    *(AgentKeyMembers, AgentStatusMembers),
+    *(AgentKeyMembers, AgentStatusMembers, DelegationStatusMembers),
 )

@@ -14,6 +14,7 @@ from functools import partial
 from tornado.netutil import bind_sockets
 
 from attestlab.agents import routes as agent_routes
+from attestlab.agents.delegation import routes as delegation_routes
 from attestlab.attestations import routes as attestation_routes
 from attestlab.attestations.inbox import routes as inbox_routes
 from attestlab.attestations.metering.write_behind import WriteBehind
@@ -131,6 +132,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     receipt_routes.routes,
     receipt_type_routes.routes,
     agent_routes.routes,
+    delegation_routes.routes,
     issuer_routes.routes,
     governance_routes.routes,
     policy_routes.routes,

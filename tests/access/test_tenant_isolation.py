@@ -18,7 +18,7 @@ from attestlab.issuers.rules import TrustTier
 from attestlab.server.app import all_routes
 from attestlab.web.routing.routes import Route
 from support.access import AccessScenario, PartyClients, open_access_scenario
-from support.agents import register_agent
+from support.agents import make_delegation, register_agent
 from support.attestations import make_mint_body, mint
 from support.consumers import ConsumerPortal
 from support.in_process_server import serve_in_thread
@@ -45,6 +45,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "PATCH /v1/agents/{id}": {"display_name": "Taken over"},
     **{f"POST /v1/agents/{{id}}/{verb}": {"reason": "not theirs"} for verb in ("suspend", "resume", "revoke", "kill")},
     "POST /v1/agents/{id}/keys/{kid}/compromise": {"reason": "not theirs"},
+    "POST /v1/agents/{id}/delegations": {"scopes": ["docs:read"], "child": {"display_name": "Theirs"}},
+    "POST /v1/delegations/{id}/revoke": {"reason": "not theirs"},
     "POST /v1/agents/{id}/sign": {"payload": {"owner": "me"}},
     "PATCH /v1/consumer/inbox/{id}": {"read_state": "READ"},
     "PATCH /v1/consumer/protections/{id}": {"title": "Taken over"},
@@ -108,6 +110,9 @@ def things_of(account: PartyClients) -> dict[str, str]:
         "/v1/agents": register_agent(account.with_key)["id"],
         **{f"POST /v1/agents/{{id}}/{verb}": agent["id"] for verb, agent in agents.items()},
         "POST /v1/agents/{id}/keys/{kid}/compromise": f"{reported['id']} {reported['key_id']}",
+        "POST /v1/agents/{id}/delegations": register_agent(account.with_key, scopes=["docs:read"])["id"],
+        "/v1/delegations": make_delegation(account.with_key)["delegation_id"],
+        "POST /v1/delegations/{id}/revoke": make_delegation(account.with_key)["delegation_id"],
         "/v1/issuers": issuer["id"],
         "/v1/governance/issuer-requests": account.asked_for(issuer["id"]),
         "POST /v1/governance/issuer-requests/{id}/execute": account.asked_for(suspended, approved=True),

@@ -17,7 +17,7 @@ from attestlab.cli.data_dictionary import list_public_models, render_dictionary
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.shapes import find_source, find_wire_name
 from attestlab.core.strict_json import parse_json
-from attestlab.log import agent_entries, entries
+from attestlab.log import agent_entries, delegation_entries, entries
 from attestlab.server.app import list_described_routes
 from attestlab.web.openapi.meanings import find_meaning
 
@@ -68,6 +68,9 @@ MADE: dict[str, bytes] = {
     ),
     "log_entry:agent.status": agent_entries.agent_status_entry(
         entries.FIRST_LINK, agent_id=ID, status="suspended", at=AT
+    ),
+    "log_entry:delegation.status": delegation_entries.delegation_status_entry(
+        entries.FIRST_LINK, delegation_id=ID, hop="A" * 43, status="active", at=AT
     ),
     "log_entry:receipt.status": entries.receipt_status_entry(
         entries.FIRST_LINK, receipt_id=ID, issuer_id=ID, minted_index=0, status="REVOKED", at=AT

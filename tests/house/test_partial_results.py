@@ -95,6 +95,7 @@ WRITES_OF_MANY = {
     "POST /v1/agents/{id}/kill": Kind.WHOLE,
     "POST /v1/agents/{id}/revoke": Kind.WHOLE,
     "POST /v1/agents/{id}/suspend": Kind.WHOLE,
+    "POST /v1/delegations/{id}/revoke": Kind.WHOLE,
     "POST /v1/attestations/batch": Kind.EACH,
     "POST /v1/governance/issuer-requests/{id}/execute": Kind.WHOLE,
     "POST /v1/issuers/keys/{kid}/compromise": Kind.WHOLE,
@@ -139,6 +140,7 @@ WRITES_OF_ONE = set(
     POST /verify-email
     POST /v1/agents
     POST /v1/agents/challenges
+    POST /v1/agents/{id}/delegations
     POST /v1/agents/{id}/keys/rotate
     POST /v1/agents/{id}/keys/{kid}/compromise
     POST /v1/agents/{id}/resume

@@ -28,6 +28,16 @@ def register_agent(client: httpx.Client, **fields: Any) -> dict[str, Any]:
     return registered
 
 
+def make_delegation(client: httpx.Client) -> dict[str, Any]:
+    """Delegate the scope `docs:read` from a new agent to another one."""
+    parent = register_agent(client, scopes=["docs:read"])
+    body = {"scopes": ["docs:read"], "child": {"display_name": "Child"}}
+    answer = client.post(f"{AGENTS}/{parent['id']}/delegations", json=body)
+    assert answer.status_code == 201, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
 class KeyHolder:
     """An agent's own Ed25519 key, which only its holder has."""
 

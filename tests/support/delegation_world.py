@@ -181,7 +181,8 @@ class DelegationWorld:
     def knowledge(self) -> Knowledge:
         """What the service knows."""
         recorded = {
-            each.hop.id: RecordedHop(compute_digest(each.chain[-1]), each.log_index, each.at) for each in self.grants.values()
+            each.hop.id: RecordedHop(compute_digest(each.chain[-1]), each.log_index, each.at)
+            for each in self.grants.values()
         }
         revoked = {each.hop.id for each in self.grants.values() if each.is_revoked}
         return Knowledge(self.known_keys(), revoked, self.known_agents(), recorded)
@@ -195,7 +196,13 @@ class DelegationWorld:
         """The ledgers of all agents."""
         return {
             key.kid: KnownKey(
-                key.kid, agent.id, key.private.public_key(), key.thumbprint, position, key.ended_index, key.compromised_at
+                key.kid,
+                agent.id,
+                key.private.public_key(),
+                key.thumbprint,
+                position,
+                key.ended_index,
+                key.compromised_at,
             )
             for agent in self.agents.values()
             for position, key in enumerate(agent.keys)

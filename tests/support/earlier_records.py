@@ -87,6 +87,11 @@ def undo_revision_36(connection: Connection) -> None:
         connection.exec_driver_sql(f"DROP TABLE {table}")
 
 
+def undo_revision_37(connection: Connection) -> None:
+    """Drop the table of delegations."""
+    connection.exec_driver_sql("DROP TABLE delegations")
+
+
 UNDO = {
     26: undo_revision_26,
     27: undo_revision_27,
@@ -99,6 +104,7 @@ UNDO = {
     34: undo_revision_34,
     35: undo_revision_35,
     36: undo_revision_36,
+    37: undo_revision_37,
 }
 
 

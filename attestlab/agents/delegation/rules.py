@@ -24,6 +24,13 @@ class DelegationStatus(StrEnum):
     EXPIRED = "expired"
 
 
+class Direction(StrEnum):
+    """Which delegations of an agent: those that it gave, or those that it received."""
+
+    GIVEN = "given"
+    RECEIVED = "received"
+
+
 class ChainVerdict(StrEnum):
     """The result of verifying a chain; where several apply, the first in this order (CONTRACT 11.10)."""
 
@@ -122,3 +129,20 @@ def require_unbound(child_id: UUID, *, has_parent: bool, has_children: bool) -> 
     if has_children:
         message = f"The agent {child_id} delegates to others. Revoke its delegations first, or name another child."
         raise Conflict(message, details={"reason": "delegates_already"})
+
+
+def status_at(expires_at: datetime, revoked_at: datetime | None, now: datetime) -> DelegationStatus:
+    """Return the status of a delegation at a moment; a revoked one stays revoked when it expires."""
+    if revoked_at is not None:
+        return DelegationStatus.REVOKED
+    return DelegationStatus.EXPIRED if expires_at <= now else DelegationStatus.ACTIVE
+
+
+def require_unrevoked(status: DelegationStatus) -> None:
+    """Require that a delegation can be revoked.
+
+    Raises:
+        Conflict: it is revoked already.
+    """
+    if status is DelegationStatus.REVOKED:
+        raise Conflict("The delegation is revoked, which is final.", details={"status": status.value})

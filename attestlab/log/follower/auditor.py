@@ -49,6 +49,7 @@ ALLOWED_TRANSITIONS: Mapping[str, Mapping[str | None, frozenset[str]]] = {
         "active": frozenset({"rotated", "compromised"}),
         "rotated": frozenset({"compromised"}),
     },
+    "delegation.status": {NO_STATUS: frozenset({"active"}), "active": frozenset({"revoked"})},
 }
 _KEY_ENTRIES = frozenset({EntryType.KEY_STATUS.value, EntryType.AGENT_KEY.value})
 
