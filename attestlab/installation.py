@@ -210,7 +210,7 @@ class Installation:
             storage=storage, clock=clock, attestations=self.attestations, platform_issuer=self.platform_issuer
         )
         self.receipts = Receipts(self.attestations)
-        self.agents = AgentServices(storage=storage, keyring=keys, clock=clock, log=self.log)
+        self.agents = AgentServices(self.log, keys, settings.key_prefix, portal_url, storage=storage, clock=clock)
         self.policy_attributes = AttributeRegistryService(storage=storage, clock=clock)
         self.verification_profiles = Profiles(storage=storage, clock=clock)
         self.packs = Packs(storage=storage, clock=clock)

@@ -8,7 +8,10 @@ from attestlab.agents.delegation.service import Delegations
 from attestlab.agents.keys import AgentKeys
 from attestlab.agents.lifecycle import AgentLifecycle
 from attestlab.agents.service import Agents
+from attestlab.agents.sessions import store as session_store
+from attestlab.agents.sessions.authentication import AgentAuthentication
 from attestlab.agents.sessions.ending import SessionsOfAgents
+from attestlab.agents.sessions.service import ROUTE, AgentSessions
 from attestlab.agents.statements import AgentStatements
 from attestlab.core.clock import Clock
 from attestlab.core.crypto.keyring import Keyring
@@ -18,9 +21,11 @@ from attestlab.log.service import Log
 
 
 class AgentServices:
-    """Machine agents: their registry, states, keys, statements and delegations."""
+    """Machine agents: their registry, states, keys, statements, delegations and sessions."""
 
-    def __init__(self, *, storage: Storage, keyring: Keyring, clock: Clock, log: Log) -> None:
+    def __init__(
+        self, log: Log, keyring: Keyring, key_prefix: str, portal_url: str, *, storage: Storage, clock: Clock
+    ) -> None:
         sessions, delegations = SessionsOfAgents(), DelegationsOfAgents(log=log)
         self.lifecycle = AgentLifecycle(
             storage=storage, clock=clock, log=log, sessions=sessions, delegations=delegations
@@ -31,11 +36,24 @@ class AgentServices:
         self.delegations = Delegations(
             storage=storage, keyring=keyring, clock=clock, log=log, keys=self.keys, agents=self.registry
         )
+        self.authentication = AgentAuthentication(storage=storage, clock=clock, token_prefix=f"{key_prefix}s")
+        self.sessions = AgentSessions(
+            storage=storage,
+            clock=clock,
+            authentication=self.authentication,
+            key_prefix=key_prefix,
+            url=f"{portal_url}{ROUTE}",
+        )
 
     def expire(self, tx: Transaction, *, at_most: int) -> bool:
         """Make at most `at_most` expiries of agents permanent; returns whether there may be more."""
         return self.lifecycle.expire_due(tx, limit=at_most) == at_most
 
     def drop_overdue(self, tx: Transaction) -> None:
-        """Delete what agents had to use in time: challenges."""
-        store.delete_overdue_challenges(tx, now=self.lifecycle.clock.now())
+        """Delete the challenges and assertions that are over, and write when sessions were last used."""
+        now = self.lifecycle.clock.now()
+        store.delete_overdue_challenges(tx, now=now)
+        session_store.delete_overdue_assertions(tx, now=now)
+        if last_uses := self.authentication.take_last_uses():
+            tx.flush()
+            session_store.KEEP_USES.run(tx.connection, last_uses)

@@ -32,10 +32,11 @@ from attestlab.web.routing.routes import Routes
 
 routes = Routes("identity")
 _CACHE_CONTROL = "public, max-age=300"
-_CREDENTIAL_TYPES: dict[ActorType, Literal["api_key", "jwt", "service"]] = {
+_CREDENTIAL_TYPES: dict[ActorType, Literal["api_key", "jwt", "service", "agent_session"]] = {
     "API_KEY": "api_key",
     "USER": "jwt",
     "SERVICE": "service",
+    "AGENT": "agent_session",
 }
 
 
@@ -100,7 +101,7 @@ def get_token_keys(identity: Identity) -> TokenKeysOut:
 
 @routes.get("/v1/me", scope=Requirement())
 def get_me(caller: Caller, identity: Identity) -> MeOut:
-    """Get the user or API key of this request, and its permissions.
+    """Get the user, API key or agent of this request, and its permissions.
 
     It answers any valid credential, so it is a good first request of a client.
     """

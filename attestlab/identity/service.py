@@ -149,7 +149,7 @@ class Identity:
             outbox.publish(tx, person.tenant_id, event, at=now)
 
     def current_user(self, *, caller: Caller) -> CurrentUser:
-        """Return the user or API key of the caller's credential.
+        """Return the user, API key or agent of the caller's credential.
 
         Raises:
             AuthInvalid: the user or key no longer exists.
@@ -158,10 +158,12 @@ class Identity:
             if caller.actor_type == "USER":
                 row = _require_row(store.find_person(connection, UUID(caller.actor_id)))
                 return CurrentUser(row.id, row.tenant_id, row.tenant_name, row.org_id, row.email, row.name)
-            if caller.actor_type == "SERVICE":
+            if caller.actor_type in ("SERVICE", "AGENT"):
                 tenant = org_store.get_tenant(connection.execute, caller.tenant_id)
                 org_id = store.find_first_org(connection, tenant.id)
-                return CurrentUser(tenant.id, tenant.id, tenant.name, org_id, None, caller.actor_id)
+                is_agent = caller.actor_type == "AGENT"
+                user_id, name = (UUID(caller.actor_id), caller.actor_name) if is_agent else (tenant.id, caller.actor_id)
+                return CurrentUser(user_id, tenant.id, tenant.name, org_id, None, name)
             key = _require_row(store.find_key_holder(connection, UUID(caller.actor_id)))
             org_id = store.find_first_org(connection, key.tenant_id)
             return CurrentUser(key.id, key.tenant_id, key.tenant_name, org_id, None, key.name)

@@ -86,10 +86,10 @@ class TokensOut(Out, source="CONTRACT 3"):
 class CredentialOut(Out, wire_name="me_credential", source="CONTRACT 3"):
     """The credential of this request; `service` is a lab in the service's own process, with its tenant's id."""
 
-    type: Literal["api_key", "jwt", "service"]
-    """Its kind. Format: api_key, jwt, or service: a lab in the service's own process."""
+    type: Literal["api_key", "jwt", "service", "agent_session"]
+    """Its kind. Format: api_key, jwt, agent_session, or service: a lab in the service's own process."""
     id: Uuid
-    """The key; for a person the session. Format: UUID, 36 characters."""
+    """The key; for a person or an agent the session. Format: UUID, 36 characters."""
     scopes: list[ScopeName]
     """Its current permissions. Format: scopes, see docs/access.md."""
     expires_at: Moment | None
@@ -97,24 +97,24 @@ class CredentialOut(Out, wire_name="me_credential", source="CONTRACT 3"):
 
 
 class MeOut(Out, source="CONTRACT 3"):
-    """The user or API key of this request; `email` is null for an API key."""
+    """The user, API key or agent of this request; `email` is null for keys and agents."""
 
     id: Uuid
-    """The person; for an API key the key. Format: UUID, 36 characters."""
+    """The person, the API key or the agent. Format: UUID, 36 characters."""
     tenant_id: Uuid
     """The tenant of the caller. Format: UUID, 36 characters."""
     tenant_name: str
     """The tenant's name. Format: text, 1-200 characters."""
     org_id: Uuid | None
-    """The organization they belong to; for an API key the tenant's first. Format: UUID, 36 characters."""
+    """The organization they belong to; for keys and agents the tenant's first. Format: UUID, 36 characters."""
     email: str | None
-    """Their e-mail address; null for an API key. Format: e-mail address, lower case."""
+    """Their e-mail address; null for keys and agents. Format: e-mail address, lower case."""
     name: str
-    """The name of the person or the key. Format: text, at most 200 characters."""
+    """The name of the person, the key or the agent. Format: text, at most 256 characters."""
     realm: RealmName
     """The kind of account. Format: tenant, consumer or platform."""
     roles: list[RoleName]
-    """Their current roles in the tenant and on the platform; none for API keys and consumers.
+    """Their current roles in the tenant and on the platform; none for API keys, agents and consumers.
     Format: owner, admin, analyst, member, super_admin, content_admin, reviewer.
     """
     plan: PlanName

@@ -166,6 +166,7 @@ class Caller:
     credential_id: str = ""  # the key's id again, or that of the person's or agent's session
     expires_at: datetime | None = None  # of the credential; checked by the code that authenticates the caller
     addons: str | None = field(default=None, repr=False)  # quantities by key, see `plans.allowance_for`
+    actor_name: str = field(default="", repr=False)  # of an agent; others have theirs in the records
     agent_scopes: tuple[str, ...] = field(default=(), repr=False)  # of an agent's session, also those of tool servers
     on_behalf_of: UUID | None = None  # the person for whom an agent acts
 

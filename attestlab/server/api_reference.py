@@ -22,6 +22,7 @@ TAGS: Final = {
     "issuers": "Issuers with their signing keys, logos and proofs of domain.",
     "protections": "Content that consumers protect by its hash, and their public portfolios.",
     "receipts": "Receipts: signed and logged records of events, each of a type with a JSON Schema.",
+    "agents": "Machine agents: which there are, who answers for them, what they may do, their keys.",
     "blog": "Posts of the operator: written by editors, public as pages, feed and JSON.",
     "accounts": "Accounts of consumers: sign-up, username, addresses, export, deletion.",
     "billing": "Plans, add-ons, invoices, and the usage of what a plan allows.",

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final, get_args
 
+from attestlab.agents import rules as agent_rules
+from attestlab.agents.sessions.rules import AgentSessionStatus
+from attestlab.agents.shapes import AGENT_KEY_STATUSES
 from attestlab.attestations import rules as attestation_rules
 from attestlab.attestations.inbox.shapes import InboxFilter
 from attestlab.attestations.receipt_content import ReceiptStatus
@@ -60,6 +63,11 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "BlogPostStatus": blog_rules.PostStatus,
     "ProtectionVisibility": protection_rules.Visibility,
     "ProtectionSource": protection_rules.ProtectionSource,
+    "AgentType": agent_rules.AgentType,
+    "AgentStatus": agent_rules.AgentStatus,
+    "AgentKeyStatus": AGENT_KEY_STATUSES,
+    "AgentSessionStatus": AgentSessionStatus,
+    "AgentTrustLevel": agent_rules.TrustLevel,
     "ReceiptStatus": ReceiptStatus,
     "ReceiptTypeStatus": receipt_type_rules.TypeStatus,
     "ReceiptTypeVersions": ["newest", "all"],
@@ -89,7 +97,7 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "ApiKeyStatus": org_rules.ApiKeyStatus,
     "OrgStatus": org_rules.OrgStatus,
     "UserStatus": UserStatus,
-    "CredentialType": ["api_key", "jwt", "service"],
+    "CredentialType": ["api_key", "jwt", "service", "agent_session"],
     "ActorType": ["USER", "API_KEY", "SERVICE"],
     "AuditOutcome": ["SUCCESS", "FAILURE"],
     "PolicyStatus": policy_rules.PolicyStatus,
@@ -165,6 +173,8 @@ PATH_PARAMETERS: Final[Mapping[str, str]] = {
     "invoices/{id}": "The invoice. Format: UUID, 36 characters. Source: CONTRACT 11.6.",
     "receipt-types/{name}": "The type, or as name@version one of its versions. Format: 1-64 of a-z 0-9 _ . -. "
     "Source: CONTRACT 11.5.",
+    "agents/{id}": "The agent. Format: UUID, 36 characters, or maip:<8 digits>:<ULID>. Source: CONTRACT 11.8.",
+    "agent-sessions/{id}": "The session. Format: UUID, 36 characters. Source: CONTRACT 11.9.",
     "receipts/{id}": "The receipt. Format: UUID, 36 characters. Source: CONTRACT 11.5.",
     "media/{sha256}": "The picture. Format: SHA-256, 64 lowercase hex digits. Source: CONTRACT 11.7.",
 }

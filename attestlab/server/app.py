@@ -15,6 +15,7 @@ from tornado.netutil import bind_sockets
 
 from attestlab.agents import routes as agent_routes
 from attestlab.agents.delegation import routes as delegation_routes
+from attestlab.agents.sessions import routes as agent_session_routes
 from attestlab.attestations import routes as attestation_routes
 from attestlab.attestations.inbox import routes as inbox_routes
 from attestlab.attestations.metering.write_behind import WriteBehind
@@ -133,6 +134,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     receipt_type_routes.routes,
     agent_routes.routes,
     delegation_routes.routes,
+    agent_session_routes.routes,
     issuer_routes.routes,
     governance_routes.routes,
     policy_routes.routes,
@@ -226,12 +228,14 @@ def build_application(
 
 
 def build_authenticator(lab: Installation) -> Authenticate:
-    """Build the function that finds the caller behind an API key or an access token."""
+    """Build the function that finds the caller behind an API key, an access token or the token of an agent."""
 
     def authenticate(request: Request) -> Caller:
         credential = request.credential
         if credential is None:
             raise AuthInvalid
+        if credential.kind == "bearer" and lab.agents.authentication.is_token(credential.secret):
+            return lab.agents.authentication.authenticate(credential.secret, now=request.now)
         if credential.kind == "bearer":
             return lab.identity.sessions.authenticate(credential.secret, now=request.now)
         name = ("caller", hashlib.sha256(credential.secret.encode()).digest())

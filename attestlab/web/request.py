@@ -32,6 +32,11 @@ class Credential(NamedTuple):
         return f"Credential({self.kind!r})"
 
 
+def has_credential(headers: Mapping[str, str]) -> bool:
+    """Whether a request claims to have a credential, valid or not."""
+    return "x-api-key" in headers or "authorization" in headers
+
+
 def extract_credential(headers: Mapping[str, str]) -> Credential:
     """Extract the API key from `X-API-Key` or `Authorization: ApiKey`, both accepted everywhere, or the bearer token.
 

@@ -53,7 +53,7 @@ from attestlab.web.rate_limit.limiter import (
     limit_for,
     owner_of,
 )
-from attestlab.web.request import Request, extract_credential
+from attestlab.web.request import Request, extract_credential, has_credential
 from attestlab.web.response import Response, compose
 from attestlab.web.routing import calls
 from attestlab.web.routing.authorization import PUBLIC, WebCaller, require_same_tenant
@@ -272,7 +272,7 @@ class RequestHandler:
         All of it is one call, because it may run in a thread.
         """
         application, needs = self._application, request.route.needs
-        if needs is PUBLIC:
+        if needs is PUBLIC or (needs.or_else is not None and not has_credential(request.headers)):
             self._require_unblocked_public(request)
             request.rate = application.limiter.charge(request, self._payer)
             return

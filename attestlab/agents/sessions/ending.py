@@ -22,20 +22,26 @@ class SessionsOfAgents:
     """The open sessions of agents, as what ends with them."""
 
     def count_open(self, execute: Execute, agent_ids: Sequence[UUID], *, now: datetime) -> int:
-        """Count the open sessions of these agents."""
-        return len(store.list_open(execute, agent_ids, now=now))
+        """Count the sessions of these agents whose tokens are valid."""
+        return _count_valid(store.list_unended(execute, agent_ids, now=now), now)
 
     def end(self, tx: Transaction, agent_ids: Sequence[UUID], end: AgentEnd) -> int:
-        """End the open sessions of these agents; returns how many it were."""
-        return len(end_sessions(tx, store.list_open(tx.exec, agent_ids, now=end.at), end))
+        """End the sessions of these agents, also those that could be refreshed; returns how many tokens were valid."""
+        return _count_valid(end_sessions(tx, store.list_unended(tx.exec, agent_ids, now=end.at), end), end.at)
 
 
-def end_sessions(tx: Transaction, rows: Sequence[AgentSessionRecord], end: AgentEnd) -> list[AgentSessionRecord]:
+def _count_valid(rows: Sequence[AgentSessionRecord], now: datetime) -> int:
+    return sum(row.expires_at > now for row in rows)
+
+
+def end_sessions(
+    tx: Transaction, rows: Sequence[AgentSessionRecord], end: AgentEnd, *, reason: str | None = None
+) -> list[AgentSessionRecord]:
     """End open sessions, whose rows were read under the writer's lock; returns the new rows."""
     ended = [row._replace(ended_at=end.at, ended_because=end.because) for row in rows]
 
     def context_of(row: AgentSessionRecord) -> AuditContext:
-        metadata = {"because": end.because}
+        metadata = {"because": end.because} if reason is None else {"because": end.because, "reason": reason}
         return AuditContext(row.tenant_id, end.actor, "agent_session.end", end.at, metadata)
 
     audited_write.change_all(tx, store.sessions, ended, _ENDED, context_of)

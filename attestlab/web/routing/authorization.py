@@ -53,6 +53,7 @@ class Requirement:
     `roles` are alternatives; only people have roles. `people_roles` are alternatives for people and let keys pass.
     `user_only` excludes keys; `tenant_only` excludes consumers and their keys. `no_agents` excludes sessions of
     agents; with `agents_without_scope` they pass without the scope, and the route itself lets each reach its own.
+    `or_else` names what the route itself accepts of a request without any credential.
     """
 
     scope: str | None = None
@@ -63,6 +64,7 @@ class Requirement:
     realm: str | None = None
     no_agents: bool = False
     agents_without_scope: bool = False
+    or_else: str | None = None
 
     def require(self, caller: WebCaller) -> None:
         """Reject a caller who lacks a requirement.
@@ -104,7 +106,8 @@ class Requirement:
         if self.user_only:
             who = f"a signed-in {who or 'person'}"
         parts = [who, f"of the {self.realm} realm" if self.realm else "", f"scope `{self.scope}`" if self.scope else ""]
-        return ", ".join(part for part in parts if part) or "any valid credential"
+        words = ", ".join(part for part in parts if part) or "any valid credential"
+        return words if self.or_else is None else f"{words}, or {self.or_else}"
 
 
 Access = str | Requirement | None  # a scope, more than that, or PUBLIC

@@ -1,0 +1,28 @@
+"""Stations of the tour for machine agents: registration, states, keys and statements."""
+
+from __future__ import annotations
+
+from support.agents import PROOF_PREFIX, KeyHolder
+from support.api_tour.recording import TourRecorder
+
+
+def visit_agents(tour: TourRecorder) -> None:
+    """Register an agent, change it, rotate to a key of its own, and end it."""
+    key, holder = tour.account.with_key, KeyHolder()
+    reader = {"display_name": "Invoice reader", "scopes": ["docs:*", "!docs:delete"], "metadata": {"team": "billing"}}
+    agent = tour.call("register_agent", key, {"agent_type": "worker", **reader})
+    place = {"id": agent["id"]}
+    tour.call("get_agent", key, id=agent["agent_id"])
+    tour.call("list_agents", key, agent_type="worker", limit=1)
+    tour.call("update_agent", key, {"scopes": ["docs:read"]}, **place)
+    tour.call("sign_agent_statement", key, {"payload": {"invoice": 7, "read": True}}, **place)
+    challenge = tour.call("create_agent_challenge", key, {"public_key": holder.public_key})["challenge"]
+    proof = holder.sign(PROOF_PREFIX + challenge.encode())
+    rotated = tour.call("rotate_agent_key", key, {"public_key": holder.public_key, "proof": proof}, **place)
+    tour.call("list_agent_keys", key, **place)
+    tour.call("suspend_agent", key, {"reason": "it reads too much"}, **place)
+    tour.call("resume_agent", key, {"reason": "the reader was mended"}, **place)
+    kid = rotated["new_key"]["kid"]
+    tour.call("compromise_agent_key", key, {"reason": "found in a repository"}, **place, kid=kid)
+    tour.call("kill_agent", key, {"reason": "it does not come back", "dry_run": True}, **place)
+    tour.call("revoke_agent", key, {"reason": "it does not come back"}, **place)
