@@ -1,4 +1,4 @@
-"""`attestlab verify`: verifies a bundle or an Open Badge without database, server or network.
+"""`attestlab verify`: verifies a bundle, an Open Badge or a chain of delegations without database, server or network.
 
 A well-formed command line is parsed by argparse, because typer takes longer to load than a verification takes to run.
 Help, completion and errors are typer's, from the same options in `commands`.
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from attestlab.attestations.bundle.verifier_policies import VerifierPolicies
     from attestlab.attestations.verification.logged_issuer import LoggedIssuer
     from attestlab.cli.verify_badge import BadgeReport
+    from attestlab.cli.verify_delegation import DelegationReport
 
 NO_DOCUMENT = "attestlab: The {noun} has no document hash, so the file could not be checked."
 TOO_OLD = "attestlab: The bundle does not show the status as of the first"
@@ -52,6 +53,10 @@ NO_TRUST = (
 NO_ISSUER = (
     "No metadata of the issuer: a badge cannot prove its own trustworthiness. Save what "
     "/.well-known/jwt-vc-issuer/v1/issuers/ID of its service answers, and name the file with --issuer."
+)
+DELEGATION_FORMAT = b"attestlab-delegation/"
+DELEGATION_OPTIONS = (
+    "--file, --payload, --policy, --as-of and --issuer do not belong to a chain of delegations. Omit them."
 )
 BADGE_OPTIONS = "--file, --payload, --policy and --as-of belong to proof bundles, and this is an Open Badge. Omit them."
 
@@ -86,9 +91,9 @@ def verify(
     kind: RecordKind | None = None,
     as_json: bool = False,
 ) -> int:
-    """Verify a bundle, or an Open Badge, and print each step with its result; returns the exit status.
+    """Verify a bundle, an Open Badge or a chain of delegations, and print the results; returns the exit status.
 
-    With `kind`, a bundle of another kind of record is unusable, and so is a badge.
+    With `kind`, a bundle of another kind of record is unusable, and so is a badge or a chain.
 
     Whatever this function does not foresee ends with COULD_NOT_CHECK.
     """
@@ -97,7 +102,11 @@ def verify(
             content = bundle.read_bytes()  # once, because it may be a pipe
         is_plain = not (file or payload or policies or as_of)
         badge = None if kind else _check_badge(content, issuer, is_plain=is_plain)
-        if badge is not None:
+        delegation = None if kind else _check_delegation(content, trust, is_plain=is_plain and issuer is None)
+        if delegation is not None:
+            shown = json.dumps(delegation.as_json()) if as_json else delegation.as_text()
+            status = VALID if delegation.is_valid else OTHER_VERDICT
+        elif badge is not None:
             shown = json.dumps(badge.as_json()) if as_json else badge.as_text()
             status = VALID if badge.verdict is Verdict.VALID else OTHER_VERDICT
         else:
@@ -174,6 +183,28 @@ def _check_badge(content: bytes, issuer: Path | None, *, is_plain: bool) -> Badg
         raise _NotChecked(NO_ISSUER)
     with _explain("The issuer's metadata cannot be used: "):
         return verify_badge.verify_offline(badge, issuer, datetime.now(UTC))
+
+
+def _check_delegation(content: bytes, trust: Path | None, *, is_plain: bool) -> DelegationReport | None:
+    """Verify the chain of delegations in a file; None if the file has another document.
+
+    Raises:
+        _NotChecked: the chain cannot be read, an option does not belong to it, or there is no trust policy.
+    """
+    if DELEGATION_FORMAT not in content:  # few files have one, and the others need not load what chains need
+        return None
+    from attestlab.cli import verify_delegation
+
+    with _explain("Unusable input: ", UNUSABLE):
+        bundle = verify_delegation.find_bundle(content)
+    if bundle is None:
+        return None
+    if not is_plain:
+        raise _NotChecked(DELEGATION_OPTIONS, UNUSABLE)
+    if trust is None:
+        raise _NotChecked(NO_TRUST)
+    with _explain("The trust policy cannot be used: "):
+        return verify_delegation.verify_offline(bundle, trust, datetime.now(UTC))
 
 
 @contextmanager

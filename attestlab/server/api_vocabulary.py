@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final, get_args
 
 from attestlab.agents import rules as agent_rules
+from attestlab.agents.delegation import rules as delegation_rules
 from attestlab.agents.sessions.rules import AgentSessionStatus
 from attestlab.agents.shapes import AGENT_KEY_STATUSES
 from attestlab.attestations import rules as attestation_rules
@@ -67,6 +68,9 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "AgentStatus": agent_rules.AgentStatus,
     "AgentKeyStatus": AGENT_KEY_STATUSES,
     "AgentSessionStatus": AgentSessionStatus,
+    "DelegationStatus": delegation_rules.DelegationStatus,
+    "DelegationDirection": delegation_rules.Direction,
+    "ChainVerdict": delegation_rules.ChainVerdict,
     "AgentTrustLevel": agent_rules.TrustLevel,
     "ReceiptStatus": ReceiptStatus,
     "ReceiptTypeStatus": receipt_type_rules.TypeStatus,
@@ -174,6 +178,7 @@ PATH_PARAMETERS: Final[Mapping[str, str]] = {
     "receipt-types/{name}": "The type, or as name@version one of its versions. Format: 1-64 of a-z 0-9 _ . -. "
     "Source: CONTRACT 11.5.",
     "agents/{id}": "The agent. Format: UUID, 36 characters, or maip:<8 digits>:<ULID>. Source: CONTRACT 11.8.",
+    "delegations/{id}": "The delegation. Format: UUID, 36 characters. Source: CONTRACT 11.10.",
     "agent-sessions/{id}": "The session. Format: UUID, 36 characters. Source: CONTRACT 11.9.",
     "receipts/{id}": "The receipt. Format: UUID, 36 characters. Source: CONTRACT 11.5.",
     "media/{sha256}": "The picture. Format: SHA-256, 64 lowercase hex digits. Source: CONTRACT 11.7.",

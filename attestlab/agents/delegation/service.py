@@ -116,7 +116,7 @@ class Delegations:
             child = self._take_child(tx, child_id, prepared, parent, caller, now)
             row = self._sign(tx, parent, child, granted, body, now, is_birth=child_id is None)
             self._record(tx, row, child, caller, now)
-        return self._describe(tx.exec, [row])[0]
+            return self._describe(tx.exec, [row])[0]
 
     def get(self, delegation_id: UUID, *, caller: Caller) -> DelegationDetails:
         """Get a delegation of the caller's tenant.
