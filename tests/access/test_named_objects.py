@@ -65,10 +65,12 @@ BODIES: dict[tuple[str, str, str], Body] = {
     },
     ("person", "POST /v1/agents", "owner_user_id"): lambda named, _: {"display_name": "A", "owner_user_id": named},
     ("person", "PATCH /v1/agents/{id}", "owner_user_id"): lambda named, _: {"owner_user_id": named},
+    ("agent", "POST /v1/agent-sessions", "agent_id"): lambda named, _: {"agent_id": named},
     ("endpoint", "POST /v1/webhooks/test-delivery", "endpoint_id"): lambda named, _: {"endpoint_id": named},
 }
 # A filter selects among the tenant's own rows, so an unknown value selects none.
 FILTERS = {
+    ("agent", "GET /v1/agent-sessions", "agent_id"),
     ("agent", "GET /v1/agents", "parent_agent_id"),
     ("person", "GET /v1/agents", "owner_user_id"),
     ("issuer", "GET /v1/attestations", "issuer_id"),

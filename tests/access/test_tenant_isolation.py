@@ -18,7 +18,7 @@ from attestlab.issuers.rules import TrustTier
 from attestlab.server.app import all_routes
 from attestlab.web.routing.routes import Route
 from support.access import AccessScenario, PartyClients, open_access_scenario
-from support.agents import make_delegation, register_agent
+from support.agents import make_delegation, open_session, register_agent
 from support.attestations import make_mint_body, mint
 from support.consumers import ConsumerPortal
 from support.in_process_server import serve_in_thread
@@ -108,6 +108,7 @@ def things_of(account: PartyClients) -> dict[str, str]:
     reported = agents.pop("compromise")
     return {
         "/v1/agents": register_agent(account.with_key)["id"],
+        "/v1/agent-sessions": open_session(account.with_key, register_agent(account.with_key))["session"]["id"],
         **{f"POST /v1/agents/{{id}}/{verb}": agent["id"] for verb, agent in agents.items()},
         "POST /v1/agents/{id}/keys/{kid}/compromise": f"{reported['id']} {reported['key_id']}",
         "POST /v1/agents/{id}/delegations": register_agent(account.with_key, scopes=["docs:read"])["id"],
@@ -259,6 +260,7 @@ def test_no_list_contains_another_tenants_objects(access: AccessScenario) -> Non
 
     lists = {
         "agents",
+        "agent-sessions",
         "attestations",
         "attestation-packs",
         "issuers",

@@ -17,19 +17,11 @@ from attestlab.core.encoding import b64url_encode
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.orgs.rules import Caller, Plan, Scope
-from support.agents import AGENTS, KeyHolder, place_below, register_agent
+from support.agents import AGENTS, SESSIONS, KeyHolder, open_session, place_below, register_agent
 from support.in_process_server import make_client
 from support.orgs import TenantClients, read_audit_trail
 
 pytestmark = pytest.mark.one_world
-SESSIONS = "/v1/agent-sessions"
-
-
-def open_session(client: httpx.Client, agent: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    answer = client.post(SESSIONS, json={"agent_id": agent["id"], **fields})
-    assert answer.status_code == 201, answer.text
-    opened: dict[str, Any] = answer.json()
-    return opened
 
 
 def act(clients: TenantClients, opened: dict[str, Any]) -> httpx.Client:

@@ -39,7 +39,7 @@ class Kind(Enum):
 # Members that are parts of one object, and always whole.
 PARTS = {
     *("addons", "approvals", "attempts", "by", "diagnostics", "effects", "event_filters", "factors", "hashes", "keys"),
-    *("effective_scopes", "lines", "matched_rules"),
+    *("audience", "denied_scopes", "effective_scopes", "lines", "matched_rules"),
     *("reasons", "return_origins", "roles", "rules", "scopes", "tags", "tests", "truncated", "warnings"),
 }
 LISTS = {
@@ -138,6 +138,10 @@ WRITES_OF_ONE = set(
     POST /signout
     POST /signup
     POST /verify-email
+    POST /v1/agent-sessions
+    POST /v1/agent-sessions/introspect
+    POST /v1/agent-sessions/{id}/refresh
+    POST /v1/agent-sessions/{id}/terminate
     POST /v1/agents
     POST /v1/agents/challenges
     POST /v1/agents/{id}/delegations

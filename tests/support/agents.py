@@ -17,6 +17,7 @@ from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 
 AGENTS = "/v1/agents"
+SESSIONS = "/v1/agent-sessions"
 PROOF_PREFIX = b"attestlab-agent-key-v1\n"
 
 
@@ -36,6 +37,14 @@ def make_delegation(client: httpx.Client) -> dict[str, Any]:
     assert answer.status_code == 201, answer.text
     made: dict[str, Any] = answer.json()
     return made
+
+
+def open_session(client: httpx.Client, agent: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """Open a session of an agent; returns it with its tokens."""
+    answer = client.post(SESSIONS, json={"agent_id": agent["id"], **fields})
+    assert answer.status_code == 201, answer.text
+    opened: dict[str, Any] = answer.json()
+    return opened
 
 
 class KeyHolder:

@@ -1,9 +1,10 @@
-"""Stations of the tour for machine agents: registration, states, keys and statements."""
+"""Stations of the tour for machine agents: registration, states, sessions, keys and statements."""
 
 from __future__ import annotations
 
 from support.agents import PROOF_PREFIX, KeyHolder
 from support.api_tour.recording import TourRecorder
+from support.in_process_server import make_client
 
 
 def visit_agents(tour: TourRecorder) -> None:
@@ -16,6 +17,7 @@ def visit_agents(tour: TourRecorder) -> None:
     tour.call("list_agents", key, agent_type="worker", limit=1)
     tour.call("update_agent", key, {"scopes": ["docs:read"]}, **place)
     tour.call("sign_agent_statement", key, {"payload": {"invoice": 7, "read": True}}, **place)
+    visit_sessions(tour, agent["id"])
     challenge = tour.call("create_agent_challenge", key, {"public_key": holder.public_key})["challenge"]
     proof = holder.sign(PROOF_PREFIX + challenge.encode())
     rotated = tour.call("rotate_agent_key", key, {"public_key": holder.public_key, "proof": proof}, **place)
@@ -26,3 +28,16 @@ def visit_agents(tour: TourRecorder) -> None:
     tour.call("compromise_agent_key", key, {"reason": "found in a repository"}, **place, kid=kid)
     tour.call("kill_agent", key, {"reason": "it does not come back", "dry_run": True}, **place)
     tour.call("revoke_agent", key, {"reason": "it does not come back"}, **place)
+
+
+def visit_sessions(tour: TourRecorder, agent_id: str) -> None:
+    """Open a session of an agent, ask about its token, refresh and end it."""
+    key = tour.account.with_key
+    opened = tour.call("open_agent_session", key, {"agent_id": agent_id, "audience": ["https://tools.example"]})
+    place = {"id": opened["session"]["id"]}
+    tour.call("introspect_agent_token", key, {"token": opened["token"]})
+    tour.call("list_agent_sessions", key, status="active", limit=1)
+    tour.call("get_agent_session", key, **place)
+    with make_client(tour.access.url) as bot:
+        tour.call("refresh_agent_session", bot, {"refresh_token": opened["refresh_token"]}, **place)
+    tour.call("terminate_agent_session", key, {"reason": "the job is done"}, **place)
