@@ -99,7 +99,7 @@ def test_the_owner_of_a_key_signs_the_same_bytes():
     assert cards.attach_signature(card, f"{signed}.{b64url_encode(signature)}") == signed_card(FACTS[0])
 
 
-def test_a_second_signature_stands_beside_the_first():
+def test_a_second_signature_follows_the_first():
     card = signed_card(FACTS[0])
 
     again = cards.sign_card(card, "agk_2", PRIVATE)

@@ -16,7 +16,7 @@ class DelegationRecord(NamedTuple):
 
     `scopes` are separated by spaces, denies after `!`. `hop` is the signed JWS, and `digest` its SHA-256 in base64url.
     `previous_id` is the delegation that the parent itself had received. `is_birth` says that the child was registered
-    with it, so that the child has nothing of its own when it ends. `log_index` and `revoked_index` are its log entries.
+    with it, so that the child has no scopes when it ends. `log_index` and `revoked_index` are its log entries.
     """
 
     id: Annotated[UUID, Field(primary_key=True)]
