@@ -1,4 +1,4 @@
-"""Signing of hops: with a parent's managed key, or by the holder of an external key, who returns what the service proposed."""
+"""Signing of hops: with a managed key, or by the holder of an external one, who returns what the service proposed."""
 
 from __future__ import annotations
 

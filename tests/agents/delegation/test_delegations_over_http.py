@@ -275,7 +275,7 @@ def test_the_holder_of_an_own_key_signs_the_hop(client: httpx.Client) -> None:
     assert fresh.json()["details"]["fields"][0]["field"] == "/child"
 
 
-def test_a_caller_cannot_give_a_scope_of_the_service_that_it_lacks(client: httpx.Client, clients: TenantClients) -> None:
+def test_a_caller_cannot_give_a_scope_of_the_service_it_lacks(client: httpx.Client, clients: TenantClients) -> None:
     root, child = (register_agent(client, scopes=["risk:read", "docs:read"]) for _ in range(2))
     narrow = create_api_key(clients.lab, clients.tenant, Scope.AGENTS_WRITE, Scope.AGENTS_READ)
     with httpx.Client(base_url=client.base_url, headers={"X-API-Key": narrow}, timeout=60) as poor:
