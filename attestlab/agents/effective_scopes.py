@@ -68,7 +68,7 @@ def list_house_scopes(granted: ScopeSet) -> frozenset[Scope]:
 
 
 def require_grantable(granted: ScopeSet, *, caller: Caller) -> None:
-    """Require that nobody grants an agent what they may not do themselves.
+    """Require that a caller grants an agent no more than the caller may do.
 
     An agent grants what its session covers, with all its denies; a person or key, of this service's scopes, those
     that they have. What tool servers understand is theirs to grant.

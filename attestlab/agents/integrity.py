@@ -25,7 +25,7 @@ def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
 
 
 def _check_statuses(connection: Connection) -> Iterator[tuple[str, str]]:
-    """Agents that are active and never changed need no entry."""
+    """Compare each agent with its last change; one that is active and never changed needs no entry."""
     changed = 0
     query = select(*store.agents.c).order_by(store.agents.c.id).execution_options(yield_per=PAGE)
     for row in iterate(connection.execute(query), AgentRecord):

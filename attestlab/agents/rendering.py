@@ -9,7 +9,7 @@ from attestlab.agents.lifecycle import KilledAgents
 from attestlab.agents.rules import INITIAL_TRUST_SCORE, TrustLevel, format_agent_id
 from attestlab.agents.service import AgentDetails
 from attestlab.agents.shapes import AgentChallengeOut, AgentKeyOut, AgentKillOut, AgentOut, AgentStatementOut
-from attestlab.agents.statements import SignedStatement
+from attestlab.agents.statements import AgentStatement
 from attestlab.agents.tables import AgentChallengeRecord, AgentKeyRecord, AgentRecord
 from attestlab.core.encoding import b64url_encode
 from attestlab.core.row_rendering import RowRenderer
@@ -17,7 +17,7 @@ from attestlab.core.row_rendering import RowRenderer
 SHOWN_KEYS = 5
 
 render_challenge = RowRenderer(AgentChallengeOut, AgentChallengeRecord)
-render_statement = RowRenderer(AgentStatementOut, SignedStatement)
+render_statement = RowRenderer(AgentStatementOut, AgentStatement)
 render_key = RowRenderer(
     AgentKeyOut,
     AgentKeyRecord,

@@ -81,7 +81,7 @@ class AgentIn(In, wire_name="agent_input", source="SPEC Machine agent"):
     card: AgentCardIn | None = None
     """What its card says. Format: JSON object, at most 16 KB. Source: CONTRACT 11.8."""
     public_key: KeyText | None = None
-    """A key of its own; left out, the service makes one. Format: Ed25519, raw 32 bytes, base64url.
+    """The key that it holds itself; left out, the service makes one. Format: Ed25519, raw 32 bytes, base64url.
     Source: CONTRACT 11.8.
     """
     proof: ProofText | None = None
@@ -104,7 +104,7 @@ class AgentPatch(In, source="CONTRACT 11.8"):
     expires_at: Moment | None = Field(default=None, json_schema_extra=omit_default)
     """From then on it is revoked; null: never. Format: RFC 3339 date-time with an offset, in the future."""
     owner_user_id: Uuid | None = Field(default=None, json_schema_extra=omit_default)
-    """The person who answers for it; null: nobody. Format: UUID, 36 characters."""
+    """The person who answers for it; null removes them. Format: UUID, 36 characters."""
     discoverable: bool = Field(default=False, json_schema_extra=omit_default)
     """Whether its card and its public keys are public. Format: true or false."""
     card: AgentCardIn | None = Field(default=None, json_schema_extra=omit_default)

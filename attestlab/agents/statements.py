@@ -31,7 +31,7 @@ STATEMENT_LIMIT_BYTES: Final = 16 * 1024
 MAX_AGE: Final = timedelta(minutes=5)  # of the time that the holder of an own key signs
 
 
-class SignedStatement(NamedTuple):
+class AgentStatement(NamedTuple):
     """A statement as compact JWS, and the key that signed it."""
 
     jws: str
@@ -61,8 +61,8 @@ class AgentStatements:
 
     def sign(
         self, agent_id: UUID, body: AgentStatementIn, *, caller: Caller, tx: Transaction | None = None
-    ) -> SignedStatement:
-        """Sign a statement with an agent's key, or take the signature of its own key.
+    ) -> AgentStatement:
+        """Sign a statement with an agent's key, or take the signature that its holder made.
 
         Raises:
             NotFound: the caller's tenant has no such agent.
@@ -85,7 +85,7 @@ class AgentStatements:
                 caller.tenant_id, caller, "agent.sign", "agent", str(agent_id), at=now, metadata=metadata
             )
             audit.record(tx, entry)
-        return SignedStatement(token, key.kid)
+        return AgentStatement(token, key.kid)
 
     def _sign(self, key: AgentKeyRecord, claims: _Claims, body: AgentStatementIn) -> str:
         signed = jws.signing_input(jws.typed_header(ALG, key.kid, STATEMENT_TYPE), claims.encode(body))

@@ -190,7 +190,7 @@ def delete_challenges(tx: Transaction, *, tenant_id: UUID, spki: bytes) -> None:
 
 
 def delete_overdue_challenges(tx: Transaction, *, now: datetime) -> None:
-    """Delete the challenges that nobody met in time."""
+    """Delete the challenges whose time is over."""
     tx.exec(delete(challenges).where(challenges.c.expires_at <= now))
 
 

@@ -1,6 +1,6 @@
 """Log entries of machine agents and their keys (CONTRACT 11.8); they disclose no reason, which may name people.
 
-A new agent is active without an entry of its own: the entry of its first key shows when it began.
+A new agent is active without an entry about it: the entry of its first key shows when it began.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Unpack
 from uuid import UUID
 
 from attestlab.core.encoding import format_time
-from attestlab.log.entries import EntryType, KeyFacts, Link, build_entry, key_members
+from attestlab.log.entries import EntryType, Link, LoggedKeyFacts, build_entry, key_members
 
 
 def agent_status_entry(link: Link, *, agent_id: UUID, status: str, at: datetime) -> bytes:
@@ -19,7 +19,7 @@ def agent_status_entry(link: Link, *, agent_id: UUID, status: str, at: datetime)
 
 
 def agent_key_entry(
-    link: Link, *, agent_id: UUID, compromised_at: datetime | None = None, **key: Unpack[KeyFacts]
+    link: Link, *, agent_id: UUID, compromised_at: datetime | None = None, **key: Unpack[LoggedKeyFacts]
 ) -> bytes:
     """The entry of an agent's new key, or of a key's new status."""
     return build_entry(EntryType.AGENT_KEY, agent_id=agent_id, **key_members(key, compromised_at), **link.members())

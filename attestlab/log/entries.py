@@ -185,8 +185,8 @@ def receipt_status_entry(
     )
 
 
-class KeyFacts(TypedDict):
-    """What the entry of a key's status has of the key, whoever it belongs to."""
+class LoggedKeyFacts(TypedDict):
+    """What the entry of a key's status has of the key, of an issuer or an agent."""
 
     kid: str
     alg: str
@@ -201,7 +201,7 @@ def key_status_entry(
     issuer_id: UUID,
     reason: str | None = None,
     compromised_at: datetime | None = None,
-    **key: Unpack[KeyFacts],
+    **key: Unpack[LoggedKeyFacts],
 ) -> bytes:
     """The entry of a key's new status; `compromised_at` is when others may have begun to sign with it, if known."""
     members = {"issuer_id": issuer_id, **key_members(key, compromised_at)}
@@ -210,7 +210,7 @@ def key_status_entry(
     return build_entry(EntryType.KEY_STATUS, **members, **link.members())
 
 
-def key_members(key: KeyFacts, compromised_at: datetime | None) -> dict[str, object]:
+def key_members(key: LoggedKeyFacts, compromised_at: datetime | None) -> dict[str, object]:
     """The members of an entry about a key; `compromised_at` is left out where it is not known."""
     known = {"public_key": b64url_encode(key["public_spki"]), "at": format_time(key["at"])}
     since = {} if compromised_at is None else {"compromised_at": format_time(compromised_at)}

@@ -102,7 +102,7 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "OrgStatus": org_rules.OrgStatus,
     "UserStatus": UserStatus,
     "CredentialType": ["api_key", "jwt", "service", "agent_session"],
-    "ActorType": ["USER", "API_KEY", "SERVICE"],
+    "ActorType": ["USER", "API_KEY", "SERVICE", "AGENT"],
     "AuditOutcome": ["SUCCESS", "FAILURE"],
     "PolicyStatus": policy_rules.PolicyStatus,
     "PolicyCategory": Category,

@@ -103,7 +103,7 @@ def test_a_change_needs_a_reason(client: httpx.Client, body: dict[str, Any]) -> 
 
 
 def plant_tree(client: httpx.Client, lab: Installation, caller: Caller) -> list[dict[str, Any]]:
-    """A root with a child and a revoked one, each with a child of its own."""
+    """A root with a child and a revoked one, each with one child."""
     agents = [register_agent(client, display_name=f"Agent {number}") for number in range(5)]
     root, left, right, below_left, below_right = agents
     for parent, child in ((root, left), (root, right), (left, below_left), (right, below_right)):

@@ -85,9 +85,9 @@ class Requirement:
         if self.no_agents and caller.actor_type == "AGENT":
             message = "This is for people and their keys, not for agents."
             raise PermissionDenied(message, details={"required_credential": "api_key"})
-        if self.scope is None or (self.agents_without_scope and caller.actor_type == "AGENT"):
+        if self.agents_without_scope and caller.actor_type == "AGENT":
             return
-        if self.scope not in caller.scopes:
+        if self.scope is not None and self.scope not in caller.scopes:
             raise PermissionDenied(f"This needs the scope {self.scope}.", details={"required_scope": self.scope})
 
     def describe(self) -> str:

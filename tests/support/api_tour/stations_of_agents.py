@@ -8,7 +8,7 @@ from support.in_process_server import make_client
 
 
 def visit_agents(tour: TourRecorder) -> None:
-    """Register an agent, change it, rotate to a key of its own, and end it."""
+    """Register an agent, change it, rotate to a key that its holder made, and end it."""
     key, holder = tour.account.with_key, KeyHolder()
     reader = {"display_name": "Invoice reader", "scopes": ["docs:*", "!docs:delete"], "metadata": {"team": "billing"}}
     agent = tour.call("register_agent", key, {"agent_type": "worker", **reader})
