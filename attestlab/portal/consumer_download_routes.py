@@ -44,7 +44,7 @@ async def download_inbox_record(
         raise NotFound("attestation of the inbox item", id)
     record = rendering.render_attestation(held, now=request.now)
     content = record.model_dump_json(by_alias=True, indent=2).encode()
-    return RawResponse(content, JSON, _named(f"record-{record.id}.json"))
+    return RawResponse(content, JSON, _build_disposition(f"record-{record.id}.json"))
 
 
 @routes.get(
@@ -72,10 +72,10 @@ async def download_inbox_sd_jwt(
     token = await executor.run_in_thread(
         lambda: exports.sd_jwt(attestation_id, caller=session.caller, client_address=request.peer)
     )
-    return RawResponse(token.encode(), SD_JWT, _named(f"credential-{attestation_id}.sd-jwt"))
+    return RawResponse(token.encode(), SD_JWT, _build_disposition(f"credential-{attestation_id}.sd-jwt"))
 
 
-def _named(file_name: str) -> dict[str, str]:
+def _build_disposition(file_name: str) -> dict[str, str]:
     return {"Content-Disposition": f'attachment; filename="{file_name}"'}
 
 
