@@ -15,7 +15,7 @@ from attestlab.core.db.tables import model_of, short_repr
 SINCE_0003 = {"info": {"since": "0003"}}
 SINCE_0025 = {"info": {"since": "0025"}}
 SINCE_0034 = {"info": {"since": "0034"}}
-SINCE_0036 = {"info": {"since": "0036"}}
+SINCE_0038 = {"info": {"since": "0038"}}
 
 
 @short_repr
@@ -79,7 +79,7 @@ class UserRecord(NamedTuple):
     joined_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0003)] = None
     removed_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0003)] = None
     password_changed_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0003)] = None
-    invited_address: Annotated[str | None, Field(max_length=254, sa_column_kwargs=SINCE_0036)] = None
+    invited_address: Annotated[str | None, Field(max_length=254, sa_column_kwargs=SINCE_0038)] = None
 
 
 User = model_of(UserRecord, "users")

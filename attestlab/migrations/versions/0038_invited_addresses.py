@@ -1,6 +1,6 @@
 """Let a team invite an address that has an account elsewhere, without learning that it has one.
 
-Revision 0036, made 2026-11-28, frozen since: it names no model, so that later ones do not change it.
+Revision 0038, made 2026-11-28, frozen since: it names no model, so that later ones do not change it.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0036"
-down_revision = "0035"
+revision = "0038"
+down_revision = "0037"
 
 
 def upgrade() -> None:
