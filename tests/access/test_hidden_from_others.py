@@ -107,9 +107,7 @@ def test_pages_and_portfolios_show_what_is_public_alone(access: AccessScenario) 
     hide_things(access)
     with access.anonymous() as anyone:
         mine = [anyone.get(path).text for path in ("/u/zqada", f"{PORTFOLIO}/zqada")]
-        gone = [
-            anyone.get(path).status_code for path in ("/u/zqgrace", f"{PORTFOLIO}/zqgrace", f"{PORTFOLIO}/zqx")
-        ]
+        gone = [anyone.get(path).status_code for path in ("/u/zqgrace", f"{PORTFOLIO}/zqgrace", f"{PORTFOLIO}/zqx")]
 
     assert not any(marker in text for text in mine for marker in (PRIVATE, UNLISTED, DECLINED))
     assert gone == [404] * 3

@@ -65,11 +65,6 @@ def undo_revision_35(connection: Connection) -> None:
         connection.exec_driver_sql(f"DROP TABLE {table}")
 
 
-def undo_revision_36(connection: Connection) -> None:
-    """Drop the addresses of invitations that no one can accept."""
-    connection.exec_driver_sql("ALTER TABLE users DROP COLUMN invited_address")
-
-
 def undo_revision_32(connection: Connection) -> None:
     """Drop the table of receipt types."""
     connection.exec_driver_sql("DROP TABLE receipt_types")
@@ -92,6 +87,11 @@ def undo_revision_37(connection: Connection) -> None:
     connection.exec_driver_sql("DROP TABLE delegations")
 
 
+def undo_revision_38(connection: Connection) -> None:
+    """Drop the addresses of invitations that no one can accept."""
+    connection.exec_driver_sql("ALTER TABLE users DROP COLUMN invited_address")
+
+
 UNDO = {
     26: undo_revision_26,
     27: undo_revision_27,
@@ -105,6 +105,7 @@ UNDO = {
     35: undo_revision_35,
     36: undo_revision_36,
     37: undo_revision_37,
+    38: undo_revision_38,
 }
 
 
