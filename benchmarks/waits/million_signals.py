@@ -1,7 +1,7 @@
 """A million signals in the risk explorer: one person's waits, and those of twenty people next to a full API.
 
 The people are those of the group `dashboards`. Next to them, eight connections verify without a pause. Each round
-yields a percentile of its own, so that its spread is known.
+has its percentile, so that their spread is known.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def figures(folder: Path) -> Iterator[Figure]:
 
 
 async def _measure_person(world: DashboardWorld) -> list[Figure]:
-    """Measure filters that nobody chose before, each with its next page, after a round that warms up."""
+    """Measure filters that no one chose before, each with its next page, after a round that warms up."""
     person = await Person(world.server.url).sign_in(world.email, world.password)
     page = await person.open_page("risk")
     waits: dict[str, list[list[float]]] = {"filter": [], "next_page": []}
@@ -63,7 +63,7 @@ def _measure_crowd(world: DashboardWorld) -> Iterator[Figure]:
             rounds.append([1e3 * wait_s for waits in crowd.waits.values() for wait_s in waits])
     looking = f"{PEOPLE}_people_click"
     yield from _describe(looking, rounds)
-    kept = [beside.per_second / quiet.per_second for beside, quiet in zip(next_to, alone, strict=True)]
+    kept = [full.per_second / quiet.per_second for full, quiet in zip(next_to, alone, strict=True)]
     yield Figure.of_rounds(f"waits.million_signals.{looking}.verify_ratio", kept, "ratio", against="no one clicks")
 
 

@@ -4,7 +4,7 @@ Before a group begins, each job names the keys that it will read. On PostgreSQL 
 jobs are sent with the one that takes the lock (`core/db/read_ahead.py`), and their values are kept before the first job
 runs. SQLite runs in the same process, so it loads each key when a job reads it.
 
-A value is that of the committed records, or what an earlier job has sent if nobody asked for it before. A job that
+A value is that of the committed records, or what an earlier job has sent if no job asked for it before. A job that
 changes what others read marks the transaction, and they read again (`KEYS_CHANGED` in `issuers/keys.py`), or adds its
 changes to a buffer, as `orgs/usage.py` does.
 """
@@ -50,13 +50,13 @@ class ForeseenRead(Generic[Key, Value]):
         """Name a key that a job will read."""
         foreseen.setdefault(self, {})[key] = None
 
-    def ask(self, execute: Execute, keys: Sequence[Key], /) -> None:
+    def ask(self, execute: Execute, keys: Sequence[object], /) -> None:
         """Run the statement that will read these keys, and ignore its answer."""
-        self._load(execute, keys)
+        self._load(execute, cast("Sequence[Key]", keys))
 
-    def load(self, tx: Transaction, keys: Sequence[Key], /) -> None:
+    def load(self, tx: Transaction, keys: Sequence[object], /) -> None:
         """Read the values of these keys for the jobs of a transaction."""
-        tx.ahead[self] = self._load(tx.read_unflushed, keys)
+        tx.ahead[self] = self._load(tx.read_unflushed, cast("Sequence[Key]", keys))
 
     def get(self, tx: Transaction, key: Key) -> Value | None:
         """Return the value of a key as the committed records have it, read once a transaction."""
@@ -102,11 +102,11 @@ class ForeseenQuery:
         """Name the query."""
         foreseen[self] = {None: None}
 
-    def ask(self, execute: Execute, _keys: Sequence[None], /) -> None:
+    def ask(self, execute: Execute, _keys: Sequence[object], /) -> None:
         """Run the query, and ignore its answer."""
         self._run(execute)
 
-    def load(self, _tx: Transaction, _keys: Sequence[None], /) -> None:
+    def load(self, _tx: Transaction, _keys: Sequence[object], /) -> None:
         """Read nothing: the job runs the query."""
 
 

@@ -6,14 +6,15 @@ ever, and get the answers that are there.
 
 PostgreSQL runs the statements of a pipeline in order, each in a snapshot that begins with it (READ COMMITTED). So the
 answers have everything that was committed before the lock was granted. The first statement that may change records
-drops the answers and values that nobody has asked for yet.
+drops the answers and values that no job has asked for yet.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from psycopg import Binary
 from sqlalchemy import Connection, Engine, Executable, event
@@ -26,7 +27,9 @@ from attestlab.core.db.transaction import VALUES
 
 if TYPE_CHECKING:
     import psycopg
+    from psycopg.abc import Params
     from psycopg.rows import TupleRow
+    from sqlalchemy.engine.interfaces import DBAPICursor
 
     from attestlab.core.db.transaction import Foreseen
 
@@ -42,7 +45,7 @@ class _Read:
     """A statement for the driver and, once it was sent, the cursor with its answer."""
 
     text: str
-    parameters: Any  # the driver's
+    parameters: Params | None
     cursor: Cursor | None = None
 
     def answer(self) -> Cursor:
@@ -77,7 +80,7 @@ class ReadAhead:
         connection.execution_options(**{_ANSWERS: reads})
         return cast(timedelta, ended_at - locked[-1])
 
-    def _note(self, statement: Executable, parameters: Any = None, /) -> Result:  # SQLAlchemy's type is private
+    def _note(self, statement: Executable, parameters: Mapping[str, object] | None = None, /) -> Result:
         """Note a statement; its result has no rows."""
         self._connection.execute(statement, parameters, execution_options={NOTE: self._reads})
         return cast(Result, IteratorResult(SimpleResultMetaData(["unread"]), iter(())))
@@ -92,7 +95,7 @@ def accept_reads_ahead(engine: Engine) -> None:
     event.listen(engine, "do_executemany", _execute)
 
 
-def _execute(cursor: Cursor, statement: str, parameters: Any, context: DefaultExecutionContext) -> bool:
+def _execute(cursor: Cursor, statement: str, parameters: Params | None, context: DefaultExecutionContext) -> bool:
     """Note, send or answer a statement; returns whether it needs nothing else, as SQLAlchemy's event requires."""
     options = context.execution_options
     if NOTE in options:
@@ -110,7 +113,7 @@ def _execute(cursor: Cursor, statement: str, parameters: Any, context: DefaultEx
     return False
 
 
-def _send(cursor: Cursor, statement: str, parameters: Any, reads: list[_Read]) -> None:
+def _send(cursor: Cursor, statement: str, parameters: Params | None, reads: list[_Read]) -> None:
     with cursor.connection.pipeline():
         cursor.execute(statement, parameters)
         for read in reads:
@@ -118,16 +121,16 @@ def _send(cursor: Cursor, statement: str, parameters: Any, reads: list[_Read]) -
             read.cursor.execute(read.text, read.parameters)
 
 
-def _answer(statement: str, parameters: Any, context: DefaultExecutionContext, reads: list[_Read]) -> bool:
+def _answer(statement: str, parameters: Params | None, context: DefaultExecutionContext, reads: list[_Read]) -> bool:
     """Give a statement the answer that is there, once."""
     for place, read in enumerate(reads):
         if read.text == statement and _unwrap(read.parameters) == _unwrap(parameters):
-            context.cursor = cast(Any, reads.pop(place).answer())  # SQLAlchemy reads the result from it
+            context.cursor = cast("DBAPICursor", reads.pop(place).answer())  # SQLAlchemy reads the result from it
             return True
     return False
 
 
-def _unwrap(parameters: Any) -> Any:
+def _unwrap(parameters: object) -> object:
     """Return parameters that can be compared; the driver's wrappers of bytes are equal to themselves only."""
     if not isinstance(parameters, dict):
         return parameters

@@ -49,11 +49,11 @@ VALUES = "values_ahead"  # option of a connection: what its transaction has read
 class ReadKind(Protocol):
     """A kind of read whose keys can be named before the transaction begins (`core/db/foreseen_reads.py`)."""
 
-    def ask(self, execute: Execute, keys: Sequence[Any], /) -> None:  # of the kind's own type
+    def ask(self, execute: Execute, keys: Sequence[object], /) -> None:
         """Run the statements that will read these keys, and ignore their answers."""
         ...
 
-    def load(self, tx: Transaction, keys: Sequence[Any], /) -> None:  # as above
+    def load(self, tx: Transaction, keys: Sequence[object], /) -> None:
         """Read these keys, if their values are kept for the jobs."""
         ...
 
@@ -97,7 +97,7 @@ class Transaction:
         self.completed_at = self.locked_at
         self.cache: dict[Hashable, Any] = {}  # the type depends on the key
         self.foreseen: Foreseen = {} if foreseen is None else foreseen
-        self.ahead: dict[Hashable, Any] = {}  # by kind, values that no job has asked for; the type depends on the kind
+        self.ahead: dict[Hashable, object] = {}  # by kind, values that no job has asked for
         self._rows: defaultdict[Table, list[TableRow]] = defaultdict(list)
         self._buffers: defaultdict[Buffer[Any], list[Any]] = defaultdict(list)  # of several types
         self._last_rows: defaultdict[ManyRows, list[Mapping[str, object]]] = defaultdict(list)
