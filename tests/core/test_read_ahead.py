@@ -120,7 +120,7 @@ def test_query_after_a_change_of_its_own_transaction_sees_it(storage: Storage) -
         assert find_length(tx.read_unflushed, "one") == 4
 
 
-def test_values_that_nobody_asked_for_are_read_again_after_a_change(storage: Storage) -> None:
+def test_values_that_no_job_asked_for_are_read_again_after_a_change(storage: Storage) -> None:
     with storage.write(foreseen=foresee("one", "two")) as tx:
         copy_two_rows(tx)
         change_past_the_lock(storage, 4)
