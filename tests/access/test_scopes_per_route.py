@@ -18,6 +18,7 @@ from attestlab.orgs.rules import CONSUMER_SCOPES, Role, Scope
 from attestlab.server.app import all_routes
 from attestlab.web.routing.routes import Route
 from support.access import AccessScenario, open_access_scenario
+from support.agents import open_session, register_agent
 from support.in_process_server import serve_in_thread
 
 TABLE = yaml.safe_load((Path(__file__).parent / "expectations.yaml").read_text())
@@ -30,6 +31,11 @@ EXPECTED = {
 }
 ROUTES = {f"{route.method} {route.path}": route for route in all_routes()}
 ACCESS_PAGE = Path(__file__).parents[2] / "docs" / "access.md"
+NOT_FOR_AGENTS = {
+    "POST /v1/agents/{id}/keys/rotate",  # of another agent
+    *("POST /v1/agents/{id}/kill", "POST /v1/agents/{id}/resume"),
+    *("POST /v1/agent-sessions", "POST /v1/agent-sessions/introspect"),
+}
 SIGN_OUT = "POST /v1/auth/logout"  # ends the session, so it comes last
 _IN_PATH = re.compile(r"\{\w+(?:\.\.\.)?\}")
 _ROW = re.compile(r"\| `(\w+ \S+)` \| .* \| (.*) \| (yes|-) \|")
@@ -124,6 +130,20 @@ def test_a_consumer_may_call_consumer_routes_only(access: AccessScenario, kind: 
     assert found == {name for name in EXPECTED if not _is_closed_to_consumers(name, is_signed_in)}
     if is_signed_in:
         assert found == {name for name, answer in documented(2).items() if answer == "yes"}
+
+
+def test_an_agent_with_every_scope_reaches_neither_people_nor_money_nor_other_agents(access: AccessScenario) -> None:
+    """Of the scopes that name them, `users:*` and `billing:*` open nothing to a session of an agent."""
+    resources = sorted({scope.partition(":")[0] for scope in Scope})
+    with access.key_with(*Scope) as key:
+        agent = register_agent(key, scopes=[f"{each}:*" for each in resources])
+        token = open_session(key, agent)["token"]
+    with access.with_headers({"Authorization": f"Bearer {token}"}) as client:
+        found = reached(client)
+
+    opened = {scope.value for scope in Scope if scope.partition(":")[0] not in ("users", "billing")}
+    expected = {name for name, needs in EXPECTED.items() if needs in ("public", "any", "tenant", *opened)}
+    assert found == expected - NOT_FOR_AGENTS
 
 
 def test_without_a_credential_only_public_routes_answer(access: AccessScenario) -> None:
