@@ -39,8 +39,19 @@ class Kind(Enum):
 # Members that are parts of one object, and always whole.
 PARTS = {
     *("addons", "approvals", "attempts", "by", "diagnostics", "effects", "event_filters", "factors", "hashes", "keys"),
-    *("audience", "denied_scopes", "effective_scopes", "lines", "matched_rules"),
-    *("reasons", "return_origins", "roles", "rules", "scopes", "tags", "tests", "truncated", "warnings"),
+    *("audience", "chain", "denied_scopes", "effective_scopes", "lines", "matched_rules"),
+    *(
+        "reasons",
+        "return_origins",
+        "revocation_ids",
+        "roles",
+        "rules",
+        "scopes",
+        "tags",
+        "tests",
+        "truncated",
+        "warnings",
+    ),
 }
 LISTS = {
     "GET /v1/attestations/{id}/delivery": {"items": Kind.BOUNDED},
@@ -56,6 +67,7 @@ LISTS = {
     "GET /v1/billing/addons": {"items": Kind.BOUNDED},
     "GET /v1/billing/plans": {"items": Kind.BOUNDED},
     "GET /v1/billing/usage": {"items": Kind.BOUNDED, "daily": Kind.BOUNDED},
+    "GET /v1/delegations/revocations": {"items": Kind.PAGE},
     "GET /v1/lake/datasets": {"items": Kind.BOUNDED},
     "GET /v1/lake/datasets/{name}": {"columns": Kind.BOUNDED, "rows": Kind.CUT},
     "GET /v1/log/entries": {"items": Kind.PAGE},
@@ -202,6 +214,7 @@ WRITES_OF_ONE = set(
     POST /v1/receipt-types
     POST /v1/receipts
     POST /v1/receipts/search
+    POST /v1/delegations/verify
     POST /v1/receipts/verify
     POST /v1/receipts/{id}/redact
     POST /v1/receipts/{id}/revoke
