@@ -54,7 +54,7 @@ async def _prepare_child(body: DelegationIn, delegations: Delegations) -> Prepar
     headers=("Location",),
     raises=(Conflict, NotFound, QuotaExceeded),
 )
-def delegate_scopes(
+def create_delegation(
     request: Request,
     id: str,
     body: DelegationIn,
@@ -77,7 +77,10 @@ def delegate_scopes(
 
 @routes.get("/v1/agents/{id}/delegations", scope=READERS)
 def list_delegations(id: str, query: DelegationsQuery, caller: Caller, delegations: Delegations) -> Page[DelegationOut]:
-    """List the delegations that an agent gave or received, newest first."""
+    """List the delegations that an agent gave or received, newest first.
+
+    Each has its status now; revoked and expired ones stay in the list.
+    """
     agent_id, before = parse_agent_id(id, tenant_id=caller.tenant_id), decode_id(_LIST, query.cursor)
     found = delegations.page(agent_id, query.direction, caller=caller, before=before, limit=query.limit + 1)
     shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda each: [str(each.row.id)])
@@ -109,7 +112,10 @@ async def list_delegation_revocations(
 
 @routes.get("/v1/delegations/{id}", scope=READERS)
 def get_delegation(id: UUID, caller: Caller, delegations: Delegations) -> DelegationOut:
-    """Get a delegation with its chain, as it is now."""
+    """Get a delegation with its chain, as it is now.
+
+    Give the chain to a tool server, which verifies it by itself or asks `POST /v1/delegations/verify`.
+    """
     return render_delegation(delegations.get(id, caller=caller))
 
 

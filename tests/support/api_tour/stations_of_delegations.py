@@ -11,7 +11,7 @@ def visit_delegations(tour: TourRecorder) -> None:
     key = tour.account.with_key
     planner = register_agent(key, display_name="Planner", scopes=["docs:*", "!docs:delete"])
     child = {"display_name": "Reader", "agent_type": "worker"}
-    made = tour.call("delegate_scopes", key, {"scopes": ["docs:read"], "child": child}, id=planner["id"])
+    made = tour.call("create_delegation", key, {"scopes": ["docs:read"], "child": child}, id=planner["id"])
     place = {"id": made["delegation_id"]}
     tour.call("list_delegations", key, id=planner["id"], direction="given", limit=1)
     tour.call("get_delegation", key, **place)
