@@ -17,7 +17,7 @@ MAX_AGE: Final = timedelta(minutes=5)  # between what the service proposed and t
 class SignedByParent(NamedTuple):
     """A hop's JWS, and the hop that it states."""
 
-    token: str
+    jws: str
     hop: Hop
 
 
@@ -66,7 +66,7 @@ def _read_signed(signature: str, unsigned: Hop, key: AgentKeyRecord, now: dateti
             proposed = proposed._replace(expires_at=read.hop.expires_at)
         if read.hop != proposed or read.kid != key.kid:
             raise IntegrityFailed("It states another delegation than the request.")
-        read.token.verify(ALGORITHM, signing.load_public(ALGORITHM, key.spki))
+        read.jws.verify(ALGORITHM, signing.load_public(ALGORITHM, key.spki))
     except IntegrityFailed as error:
         message = f"The signature is not that of the parent's key over this delegation. {error.message}"
         raise ValidationFailed.of("/signature", "signature_invalid", message) from None

@@ -107,14 +107,14 @@ class SignedHop(NamedTuple):
     """A hop as it was read from its JWS, with a signature that is yet to be verified."""
 
     hop: Hop
-    token: TypedToken
+    jws: TypedToken
     digest: str
     """The SHA-256 of the JWS, as base64url: what the next hop names as `prev`."""
 
     @property
     def kid(self) -> str:
         """The key that its header names."""
-        return self.token.kid
+        return self.jws.kid
 
 
 def compute_digest(token: str) -> str:

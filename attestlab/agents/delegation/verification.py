@@ -168,7 +168,7 @@ def _require_unbroken(checked: _Checked) -> None:
     _require_one_place_each(checked.hops)
     for number, hop in enumerate(checked.hops, 1):  # last, because it takes the most time
         try:
-            hop.token.verify(ALGORITHM, checked.known.keys[hop.kid].public)
+            hop.jws.verify(ALGORITHM, checked.known.keys[hop.kid].public)
         except IntegrityFailed as error:
             raise _at(number, error.message) from None
 

@@ -81,7 +81,7 @@ def test_jwcrypto_verifies_every_hop():
         judged.allowed_algs = ["EdDSA"]
         judged.deserialize(token)
         judged.verify(jwcrypto.jwk.JWK(**jwks[judged.jose_header["kid"]]))
-        assert judged.payload == read_hop(token).token.payload
+        assert judged.payload == read_hop(token).jws.payload
 
 
 def test_a_hop_that_jwcrypto_signed_is_valid():
@@ -118,7 +118,7 @@ def test_go_verifies_a_chain(tmp_path):
 def measure(world: DelegationWorld, grant: Grant) -> tuple[float, float]:
     """The least processor time of a verification of the chain, and of its bare signatures, measured in turns."""
     known = world.stranger_knowledge()
-    pairs = [(read_hop(token).token, known.keys[read_hop(token).kid].public) for token in grant.chain]
+    pairs = [(read_hop(token).jws, known.keys[read_hop(token).kid].public) for token in grant.chain]
     whole, bare = [], []
     for _ in range(60):
         start = process_time()
