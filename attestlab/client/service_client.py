@@ -2,7 +2,7 @@
 
 Every write has an Idempotency-Key that is made once for all its attempts, so a retry finds what an earlier attempt
 committed. A request is repeated if it was never sent, or if it is a read or has such a key; each wait is that of
-`Retry-After`, or doubles.
+`Retry-After`, or doubles. A client whose rate limit is used up waits before it asks (`pacing.py`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import httpx
 from attestlab.client import service_errors
 from attestlab.client.arguments import show
 from attestlab.client.json_values import encode_body, encode_parameter
+from attestlab.client.pacing import find_pause_s
 from attestlab.client.service_errors import LabClosed, NotSent, SilentService
 from attestlab.core.errors import (
     AttestLabError,
@@ -90,6 +91,7 @@ class ServiceClient:
         self._sleep = sleep
         self._open_local_rows = open_local_rows
         self._session = session
+        self._resumes_at = 0.0
 
     def __repr__(self) -> str:
         return f"ServiceClient({self.place})"
@@ -261,7 +263,10 @@ class ServiceClient:
         return self._attempt(request, is_streamed=is_streamed)
 
     def _attempt(self, request: httpx.Request, *, is_streamed: bool) -> httpx.Response:
+        if (pause_s := self._resumes_at - time.monotonic()) > 0:
+            self._sleep(pause_s)
         response = self._follow(request, is_streamed=is_streamed)
+        self._resumes_at = time.monotonic() + find_pause_s(response.headers)
         if response.is_success:
             return response
         try:

@@ -18,6 +18,7 @@ from attestlab.client.collections.attestations import MAX_BATCH
 from attestlab.client.collections.bulk_signals import MAX_SIGNALS
 from attestlab.client.connecting import connect
 from attestlab.client.lab import Lab
+from attestlab.client.pacing import find_pause_s
 from attestlab.client.service_client import MAX_ATTEMPTS, MAX_RETRY_WAIT_S
 from attestlab.core.errors import (
     AttestLabError,
@@ -273,3 +274,32 @@ def test_signals_that_break_off_name_what_is_recorded(backfill: bool, advice: st
         *(MAX_SIGNALS, MAX_SIGNALS - 1, 1),
     )
     assert advice in str(one.value)
+
+
+USED_UP = {"X-RateLimit-Policy": "60;w=60", "X-RateLimit-Remaining": "0"}
+
+
+def test_a_client_whose_limit_is_used_up_waits_instead_of_being_refused() -> None:
+    """Five refusals in ten minutes block a client, so one that waits politely after each is blocked as well."""
+    with lab_of(Answer(200, RESOLVED, USED_UP), Answer(200, RESOLVED), Answer(200, RESOLVED)) as (lab, server, waits):
+        for _ in range(3):
+            lab.cases.resolve(CASE, outcome="fraud", note="")
+
+    assert len(server.received) == 3
+    assert [round(wait) for wait in waits] == [1]
+
+
+@pytest.mark.parametrize(
+    ("policy", "remaining", "pause_s"),
+    [
+        ("60;w=60", "0", 1.0),
+        ("3000;w=60", "0", 0.02),
+        ("60;w=60", "1", 0.0),
+        ("20;w=86400", "0", 0.0),
+        ("0;w=60", "0", 0.0),
+        ("many", "0", 0.0),
+        ("60;w=60", "", 0.0),
+    ],
+)
+def test_a_pause_is_as_long_as_one_request_takes_to_refill(policy: str, remaining: str, pause_s: float) -> None:
+    assert find_pause_s({"x-ratelimit-policy": policy, "x-ratelimit-remaining": remaining}) == pause_s
