@@ -195,7 +195,7 @@ class Lab:
             Conflict: this content is protected already; `error.details["protection_id"]` names the protection.
             ValidationFailed: an argument is not acceptable, or the file cannot be read.
 
-        >>> photo = ada.protect(b"a photo", title="Sunset")
+        >>> photo = sofia.protect(b"a photo", title="Sunset")
         >>> photo.visibility, photo.verify(file=b"a photo").verdict.value
         ('private', 'VALID')
         """
@@ -213,8 +213,8 @@ class Lab:
         Raises:
             NotFound: there is no such username, or the portfolio is private.
 
-        >>> photo = ada.protect(b"a public photo", title="Sunrise", visibility="public")
-        >>> lab.portfolio("ada").protections[0].title
+        >>> photo = sofia.protect(b"a public photo", title="Sunrise", visibility="public")
+        >>> lab.portfolio("sofia").protections[0].title
         'Sunrise'
         """
         return fetch_portfolio(self._client, name)

@@ -1,6 +1,6 @@
 """The world of the docstring examples, a plugin of pytest for `make check`: one demo lab for all of them.
 
-An example finds `lab`, an open `attestlab.demo()`; where it names `ada`, the same lab for a consumer; in its working
+An example finds `lab`, an open `attestlab.demo()`; where it names `sofia`, the same lab for a consumer; in its working
 folder an installation `lab`; and, where it names `url`, a server on that installation with its `api_key`. Examples
 share the lab, so each changes only what is its own.
 """
@@ -29,8 +29,8 @@ def named_in_examples(request: pytest.FixtureRequest) -> None:
     names: Names = request.getfixturevalue("doctest_namespace")
     if "lab" in source:
         names["lab"] = request.getfixturevalue("demo_lab")
-    if "ada." in source or '"ada"' in source:
-        names["ada"] = request.getfixturevalue("ada_lab")
+    if "sofia." in source or '"sofia"' in source:
+        names["sofia"] = request.getfixturevalue("sofia_lab")
     if "url" in source or '"lab"' in source:
         names.update(request.getfixturevalue("served_lab"))
 
@@ -57,17 +57,17 @@ def demo_lab(example_folder: Path) -> Iterator[object]:
 
 
 @pytest.fixture(scope="session")
-def ada_lab(demo_lab: Any) -> object:
-    """The lab of a consumer with the username `ada`, who signed in."""
+def sofia_lab(demo_lab: Any) -> object:
+    """The lab of a consumer with the username `sofia`, who signed in."""
     from attestlab.orgs.rules import Plan
     from support.orgs import PASSWORD
 
     installation = demo_lab._door.installation
-    made = installation.orgs.add_consumer("ada@examples.example", PASSWORD, name="Ada Lovelace")
+    made = installation.orgs.add_consumer("sofia@examples.example", PASSWORD, name="Sofia Kovalevskaya")
     installation.orgs.set_plan(made.tenant_id, Plan.ENTERPRISE, {})  # so that no limit counts the examples
-    ada = demo_lab.as_("ada@examples.example", password=PASSWORD)
-    ada._client.put("/v1/consumer/me/username", {"username": "ada"})
-    return ada
+    sofia = demo_lab.as_("sofia@examples.example", password=PASSWORD)
+    sofia._client.put("/v1/consumer/me/username", {"username": "sofia"})
+    return sofia
 
 
 @pytest.fixture(scope="session")

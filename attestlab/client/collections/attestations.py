@@ -246,7 +246,7 @@ class AttestationCollection(DatasetCollection[AttestationHandle]):
                 deliveries that were made before it.
 
         >>> diploma = next(lab.attestations.list(schema="degree", status="VALID"))
-        >>> [each.delivery_state for each in lab.attestations.deliver(diploma, "ada")]
+        >>> [each.delivery_state for each in lab.attestations.deliver(diploma, "sofia")]
         ['DELIVERED']
         """
         return deliver_attestation(self._client, read_attestation_id(what), to, safe_metadata)

@@ -44,8 +44,8 @@ class InboxCollection(Collection[InboxItemHandle]):
             PermissionDenied: the caller is no consumer; when the items are read.
 
         >>> minted = lab.mint(issuer="Canton Archive", schema="course-credit", claims={"student_name": "Ada"})
-        >>> delivered = minted.deliver("ada")
-        >>> [item.issuer_name for item in ada.inbox.list(read_state="ALL", limit=1)]
+        >>> delivered = minted.deliver("sofia")
+        >>> [item.issuer_name for item in sofia.inbox.list(read_state="ALL", limit=1)]
         ['Canton Archive']
         """
         return self._list(limit, filters)
@@ -66,8 +66,8 @@ class InboxCollection(Collection[InboxItemHandle]):
             Conflict: the item was declined, which archived it for good.
 
         >>> minted = lab.mint(issuer="Canton Archive", schema="course-credit", claims={"student_name": "Ada"})
-        >>> delivered = minted.deliver("ada")
-        >>> ada.inbox.mark(ada.inbox[0], "ARCHIVED").read_state
+        >>> delivered = minted.deliver("sofia")
+        >>> sofia.inbox.mark(sofia.inbox[0], "ARCHIVED").read_state
         'ARCHIVED'
         """
         return mark_item(self._client, arguments.read_id(item, self.noun), read_state)
@@ -87,8 +87,8 @@ class InboxCollection(Collection[InboxItemHandle]):
             ValidationFailed: the reason is too long.
 
         >>> minted = lab.mint(issuer="Canton Archive", schema="course-credit", claims={"student_name": "Ada"})
-        >>> delivered = minted.deliver("ada")
-        >>> ada.inbox.decline(ada.inbox[0], "not mine").read_state
+        >>> delivered = minted.deliver("sofia")
+        >>> sofia.inbox.decline(sofia.inbox[0], "not mine").read_state
         'ARCHIVED'
         """
         return decline_item(self._client, arguments.read_id(item, self.noun), reason)

@@ -54,8 +54,8 @@ class ProtectionCollection(Collection[ProtectionHandle]):
             ValidationFailed: there is no such filter, or it does not take this value.
             PermissionDenied: the caller is no consumer; when the protections are read.
 
-        >>> photo = ada.protect(b"a photo to find", title="Tower", category="towers")
-        >>> [each.title for each in ada.protections.list(category="towers")]
+        >>> photo = sofia.protect(b"a photo to find", title="Tower", category="towers")
+        >>> [each.title for each in sofia.protections.list(category="towers")]
         ['Tower']
         """
         return self._list(limit, filters)
@@ -77,8 +77,8 @@ class ProtectionCollection(Collection[ProtectionHandle]):
             ValidationFailed: an argument is not acceptable.
 
         >>> minted = lab.mint(issuer="Canton Archive", schema="course-credit", claims={"student_name": "Ada"})
-        >>> delivered = minted.deliver("ada")
-        >>> ada.protections.show(ada.inbox[0], "My course").visibility
+        >>> delivered = minted.deliver("sofia")
+        >>> sofia.protections.show(sofia.inbox[0], "My course").visibility
         'private'
         """
         return show_received(self._client, read_attestation_id(credential), title, options)
@@ -97,8 +97,8 @@ class ProtectionCollection(Collection[ProtectionHandle]):
             NotFound: the consumer has no such protection.
             ValidationFailed: there is no such change, or it does not take this value.
 
-        >>> photo = ada.protect(b"a photo to describe", title="Tower")
-        >>> ada.protections.update(photo, description="At noon.").description
+        >>> photo = sofia.protect(b"a photo to describe", title="Tower")
+        >>> sofia.protections.update(photo, description="At noon.").description
         'At noon.'
         """
         return update_protection(self._client, arguments.read_id(protection, self.noun), changes)
@@ -117,8 +117,8 @@ class ProtectionCollection(Collection[ProtectionHandle]):
             NotFound: the consumer has no such protection.
             Conflict: it is revoked already, or a received credential, which only its issuer can revoke.
 
-        >>> photo = ada.protect(b"a photo to take back", title="Tower")
-        >>> ada.protections.revoke(photo, "not mine").attestation_status.value
+        >>> photo = sofia.protect(b"a photo to take back", title="Tower")
+        >>> sofia.protections.revoke(photo, "not mine").attestation_status.value
         'REVOKED'
         """
         return revoke_protection(self._client, arguments.read_id(protection, self.noun), reason)
@@ -132,9 +132,9 @@ class ProtectionCollection(Collection[ProtectionHandle]):
         Raises:
             NotFound: the consumer has no such protection.
 
-        >>> photo = ada.protect(b"a photo to delete", title="Tower", category="mistakes")
-        >>> ada.protections.remove(photo)
-        >>> ada.protections.list(category="mistakes")[:]
+        >>> photo = sofia.protect(b"a photo to delete", title="Tower", category="mistakes")
+        >>> sofia.protections.remove(photo)
+        >>> sofia.protections.list(category="mistakes")[:]
         Records(0 Protection)
         """
         self._client.delete(f"{self.path}{path_of(arguments.read_id(protection, self.noun))}")
@@ -154,8 +154,8 @@ class ProtectionCollection(Collection[ProtectionHandle]):
             NotFound: the consumer has no such protection.
             ValidationFailed: `days` is out of range.
 
-        >>> photo = ada.protect(b"a photo to watch", title="Tower")
-        >>> ada.protections.verification_days(photo, days=2).items.df().columns.to_list()
+        >>> photo = sofia.protect(b"a photo to watch", title="Tower")
+        >>> sofia.protections.verification_days(photo, days=2).items.df().columns.to_list()
         ['day', 'valid', 'other']
         """
         return count_verifications(self._client, arguments.read_id(protection, self.noun), days)

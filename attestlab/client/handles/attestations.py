@@ -143,7 +143,7 @@ class _AttestationVerbs(ExportVerbs, Handle):
             Conflict: it is not VALID, or would have more than 20 recipients.
 
         >>> diploma = next(lab.attestations.list(schema="degree", status="VALID"))
-        >>> diploma.deliver(["ada", "grace@people.example"]).df()["delivery_state"].to_list()
+        >>> diploma.deliver(["sofia", "charles@people.example"]).df()["delivery_state"].to_list()
         ['DELIVERED', 'PENDING']
         """
         return deliver_attestation(self._client, read_attestation_id(self), to, safe_metadata)

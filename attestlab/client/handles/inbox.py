@@ -33,8 +33,8 @@ class InboxItemHandle(InboxItemOut, ExportVerbs, Handle):
             NotFound: the item was declined.
 
         >>> minted = lab.mint(issuer="Canton Archive", schema="course-credit", claims={"student_name": "Ada"})
-        >>> delivered = minted.deliver("ada")
-        >>> ada.inbox[0].record().claims
+        >>> delivered = minted.deliver("sofia")
+        >>> sofia.inbox[0].record().claims
         {'student_name': 'Ada'}
         """
         return get_attestation(self._client, self.attestation_id)
@@ -53,8 +53,8 @@ class InboxItemHandle(InboxItemOut, ExportVerbs, Handle):
             Conflict: the item was declined, which archived it for good.
 
         >>> minted = lab.mint(issuer="Canton Archive", schema="course-credit", claims={"student_name": "Ada"})
-        >>> delivered = minted.deliver("ada")
-        >>> ada.inbox[0].mark("READ").read_state
+        >>> delivered = minted.deliver("sofia")
+        >>> sofia.inbox[0].mark("READ").read_state
         'READ'
         """
         return mark_item(self._client, self.id, read_state)
@@ -69,8 +69,8 @@ class InboxItemHandle(InboxItemOut, ExportVerbs, Handle):
             ValidationFailed: the reason is too long.
 
         >>> minted = lab.mint(issuer="Canton Archive", schema="course-credit", claims={"student_name": "Ada"})
-        >>> delivered = minted.deliver("ada")
-        >>> ada.inbox[0].decline("not mine").delivery_state
+        >>> delivered = minted.deliver("sofia")
+        >>> sofia.inbox[0].decline("not mine").delivery_state
         'DECLINED'
         """
         return decline_item(self._client, self.id, reason)
@@ -81,8 +81,8 @@ class InboxItemHandle(InboxItemOut, ExportVerbs, Handle):
         `lab.protections.show` explains the arguments and errors.
 
         >>> minted = lab.mint(issuer="Canton Archive", schema="course-credit", claims={"student_name": "Ada"})
-        >>> delivered = minted.deliver("ada")
-        >>> ada.inbox[0].show("My course", visibility="unlisted").source
+        >>> delivered = minted.deliver("sofia")
+        >>> sofia.inbox[0].show("My course", visibility="unlisted").source
         'received'
         """
         return show_received(self._client, self.attestation_id, title, options)

@@ -49,8 +49,8 @@ class PortfolioHandle(PortfolioOut, Handle):
         Raises:
             MissingExtra: pandas is not installed.
 
-        >>> photo = ada.protect(b"a photo for the frame", title="Lighthouse", visibility="public")
-        >>> "Lighthouse" in lab.portfolio("ada").df()["title"].to_list()
+        >>> photo = sofia.protect(b"a photo for the frame", title="Lighthouse", visibility="public")
+        >>> "Lighthouse" in lab.portfolio("sofia").df()["title"].to_list()
         True
         """
         return self.protections.df()

@@ -66,7 +66,7 @@ class ProtectionHandle(ProtectionOut, ExportVerbs, Handle):
         Raises:
             NotFound: a received credential was declined since.
 
-        >>> photo = ada.protect(b"a photo to record", title="Bridge")
+        >>> photo = sofia.protect(b"a photo to record", title="Bridge")
         >>> photo.record().document_hash == photo.content_hash
         True
         """
@@ -75,7 +75,7 @@ class ProtectionHandle(ProtectionOut, ExportVerbs, Handle):
     def update(self, **changes: Unpack[ProtectionChanges]) -> ProtectionHandle:
         """Change texts or visibility; `lab.protections.update` explains the arguments and errors.
 
-        >>> ada.protect(b"a photo to rename", title="Bridge").update(title="Old bridge").title
+        >>> sofia.protect(b"a photo to rename", title="Bridge").update(title="Old bridge").title
         'Old bridge'
         """
         return update_protection(self._client, self.id, changes)
@@ -83,7 +83,7 @@ class ProtectionHandle(ProtectionOut, ExportVerbs, Handle):
     def publish(self) -> ProtectionHandle:
         """Make the protection public, which everyone sees in the portfolio; returns it as it is then.
 
-        >>> ada.protect(b"a photo to publish", title="Harbour").publish().visibility
+        >>> sofia.protect(b"a photo to publish", title="Harbour").publish().visibility
         'public'
         """
         return update_protection(self._client, self.id, {"visibility": Visibility.PUBLIC})
@@ -91,7 +91,7 @@ class ProtectionHandle(ProtectionOut, ExportVerbs, Handle):
     def unlist(self) -> ProtectionHandle:
         """Take the protection out of the portfolio, but not its page off its address; returns it as it is then.
 
-        >>> ada.protect(b"a photo to unlist", title="Harbour", visibility="public").unlist().visibility
+        >>> sofia.protect(b"a photo to unlist", title="Harbour", visibility="public").unlist().visibility
         'unlisted'
         """
         return update_protection(self._client, self.id, {"visibility": Visibility.UNLISTED})
@@ -105,7 +105,7 @@ class ProtectionHandle(ProtectionOut, ExportVerbs, Handle):
         Raises:
             Conflict: it is revoked already, or a received credential, which only its issuer can revoke.
 
-        >>> ada.protect(b"a photo to revoke", title="Harbour").revoke("not mine").attestation_status.value
+        >>> sofia.protect(b"a photo to revoke", title="Harbour").revoke("not mine").attestation_status.value
         'REVOKED'
         """
         return revoke_protection(self._client, self.id, reason)
@@ -113,9 +113,9 @@ class ProtectionHandle(ProtectionOut, ExportVerbs, Handle):
     def remove(self) -> None:
         """Delete the protection with its texts and counts; its attestation stays as it is.
 
-        >>> photo = ada.protect(b"a photo to remove", title="Harbour")
+        >>> photo = sofia.protect(b"a photo to remove", title="Harbour")
         >>> photo.remove()
-        >>> photo.id in [each.id for each in ada.protections]
+        >>> photo.id in [each.id for each in sofia.protections]
         False
         """
         self._client.delete(f"{PROTECTIONS}{path_of(self.id)}")
@@ -123,7 +123,7 @@ class ProtectionHandle(ProtectionOut, ExportVerbs, Handle):
     def verification_days(self, days: int = 30) -> VerificationDaysHandle:
         """Count the verifications by UTC day; `lab.protections.verification_days` explains the arguments and errors.
 
-        >>> ada.protect(b"a photo to count", title="Harbour").verification_days(days=7).items.df().shape
+        >>> sofia.protect(b"a photo to count", title="Harbour").verification_days(days=7).items.df().shape
         (7, 3)
         """
         return count_verifications(self._client, self.id, days)
