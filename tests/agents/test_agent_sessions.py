@@ -23,6 +23,8 @@ from support.orgs import TenantClients, read_audit_trail
 
 pytestmark = pytest.mark.one_world
 
+OTHER_AGENT = "01936f0e-0000-7000-8000-000000000000"  # a name of a test, so it is the same in each process
+
 
 def act(clients: TenantClients, opened: dict[str, Any]) -> httpx.Client:
     """A client that acts with the token of a session."""
@@ -270,8 +272,8 @@ def test_fifty_replays_at_once_open_one_session(client: httpx.Client, clients: T
         {"header": {"typ": "agent-assertion+jwt", "alg": "EdDSA", "crit": ["b64"]}},
         {"aud": "https://elsewhere.example/v1/agent-sessions"},
         {"aud": None},
-        {"iss": str(uuid4())},
-        {"sub": str(uuid4())},
+        {"iss": OTHER_AGENT},
+        {"sub": OTHER_AGENT},
         {"exp": 0},
         {"exp": None},
         {"exp": "soon"},
