@@ -1,6 +1,6 @@
 """No work of the server depends on whether an address has an account: the same statements, the same password hashes.
 
-So no measurable time tells it. `make bench ONLY=people` measures the time itself.
+So no measurable time tells it: what a clock would measure is compared at its source, where noise cannot hide it.
 """
 
 from __future__ import annotations
