@@ -16,6 +16,7 @@ from attestlab.agents.rules import (
 from attestlab.agents.scopes import MAX_PART_LENGTH, MAX_SCOPES
 from attestlab.core.filters import NO_CONDITION, Filters, Where
 from attestlab.core.shapes import In, Moment, Out, Uuid, omit_default, one_of
+from attestlab.core.text_forms import describe_form
 from attestlab.issuers.rules import URL_LENGTH
 from attestlab.issuers.shapes import CustodyName, KeyText
 from attestlab.web.paging import PageQuery
@@ -34,6 +35,8 @@ AgentKeyStatusName = Annotated[str, one_of(AGENT_KEY_STATUSES)]
 ProofText = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 SkillText = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 SkillDescription = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+HTTP_URL = describe_form(r"^https?://[^\s]+$", "Send an http or https URL, such as https://agent.example/a2a.")
+HttpUrl = Annotated[str, StringConstraints(pattern=HTTP_URL, min_length=1, max_length=URL_LENGTH)]
 
 
 class AgentSkill(In, wire_name="agent_skill", source="CONTRACT 11.8"):
@@ -52,7 +55,7 @@ class AgentSkill(In, wire_name="agent_skill", source="CONTRACT 11.8"):
 class AgentCardIn(In, wire_name="agent_card_input", source="CONTRACT 11.8"):
     """Where an agent answers and what it can do, for its public card."""
 
-    url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", min_length=1, max_length=URL_LENGTH)]
+    url: HttpUrl
     """Where the agent answers. Format: absolute URL, at most 2048 characters."""
     version: Annotated[str, StringConstraints(min_length=1, max_length=64)] | None = None
     """The agent's own version. Format: text, 1-64 characters."""

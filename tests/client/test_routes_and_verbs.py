@@ -19,6 +19,8 @@ NOT_ASKED = "no analyst has asked for it; `httpx` calls it"
 BLOG = "editors use HTTP, or the command `attestlab blog import`"
 FORMS_OF_STRANGERS = ("reset-password", "signin", "signup", "verify-email")
 ACCOUNT = "a person changes their account on its pages"
+AGENTS = "the facade has no agents yet; programs use HTTP"
+AGENT_VERBS = ("delegations", "keys/rotate", "keys/{kid}/compromise", "kill", "resume", "revoke", "sign", "suspend")
 WITHOUT_VERB = {
     **dict.fromkeys(("GET /", "GET /a/{id}", "GET /a/{id}/badge.svg", "GET /assets/{name}", "GET /docs"), PAGE),
     **dict.fromkeys(("GET /favicon.ico", "GET /find", "GET /robots.txt", "GET /.well-known/security.txt"), PAGE),
@@ -27,6 +29,7 @@ WITHOUT_VERB = {
     **dict.fromkeys(("GET /billing/portal", "GET /billing/portal/change", "POST /billing/portal/change"), PAGE),
     "POST /billing/stripe/webhook": "Stripe alone can sign what it takes",
     **dict.fromkeys((f"GET /{page}" for page in ("inbox", "inbox/{id}", "protect", "settings", "u/{username}")), PAGE),
+    **dict.fromkeys(("GET /inbox/{id}/record.json", "GET /inbox/{id}/sd-jwt"), PAGE),
     **dict.fromkeys((f"POST /{page}" for page in ("inbox/{id}", "protect", "settings", "signout")), PAGE),
     **dict.fromkeys((f"{method} /{page}" for method in ("GET", "POST") for page in FORMS_OF_STRANGERS), PAGE),
     **dict.fromkeys(("GET /blog", "GET /blog/{slug}", "GET /blog/media/{sha256}"), PAGE),
@@ -79,6 +82,16 @@ WITHOUT_VERB = {
     **dict.fromkeys(("GET /v1/receipts/export", "POST /v1/receipts/search"), NOT_ASKED),
     **dict.fromkeys(("GET /v1/risk/signals/{id}", "GET /v1/webhooks/endpoints/{id}"), "an index, as above"),
     "POST /v1/auth/refresh": "a session renews itself (`lab.as_`)",
+    **dict.fromkeys(("GET /v1/agents", "POST /v1/agents", "POST /v1/agents/challenges"), AGENTS),
+    **dict.fromkeys((f"{method} /v1/agents/{{id}}" for method in ("GET", "PATCH")), AGENTS),
+    **dict.fromkeys((f"GET /v1/agents/{{id}}/{what}" for what in ("delegations", "keys")), AGENTS),
+    **dict.fromkeys((f"POST /v1/agents/{{id}}/{verb}" for verb in AGENT_VERBS), AGENTS),
+    **dict.fromkeys((f"{method} /v1/agent-sessions" for method in ("GET", "POST")), AGENTS),
+    **dict.fromkeys(("GET /v1/agent-sessions/{id}", "POST /v1/agent-sessions/introspect"), AGENTS),
+    **dict.fromkeys((f"POST /v1/agent-sessions/{{id}}/{verb}" for verb in ("refresh", "terminate")), AGENTS),
+    **dict.fromkeys(("POST /v1/delegations/verify", "POST /v1/delegations/{id}/revoke"), AGENTS),
+    **dict.fromkeys((f"GET /v1/delegations/{{id}}{what}" for what in ("", "/biscuit", "/proof-bundle")), AGENTS),
+    "GET /v1/delegations/revocations": AGENTS,
 }
 VERBS = {
     "GET /v1/attestations": "attestations.list",

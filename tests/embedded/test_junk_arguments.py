@@ -97,7 +97,7 @@ def make_values(subjects: dict[str, Any], folder: Path) -> dict[str, Any]:
         **{"subject_id": "u", "outcome": "success", "subject_ref": "r", "rules": [], "list_name": "deny"},
         **{"escalation_threshold": 80, "entry": uuid4(), "count": 1, "before": "DENY", "after": "ALLOW"},
         **{"url": "https://receiver.invalid/", "events": "key.*", "endpoint": uuid4(), "delivery": uuid4()},
-        "since": "2026-11-01",
+        **{"title": "T", "to": "ada@people.example", "username": "ada", "since": "2026-11-01"},
         "logins": [{**LOGIN, "kind": kind} for kind in (None, "takeover")],
         "contexts": pa.table({"jurisdiction": ["CH"]}),
     }

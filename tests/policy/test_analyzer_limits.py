@@ -39,6 +39,7 @@ def test_analysis_queries_what_ifs_and_verification_ignore_idempotency_keys() ->
     ignoring = {route.path for route in routes if route.idempotency == "none"}
     reading = {"/v1/lake/query", "/v1/open-badges/verify", "/v1/policies/analyze", "/v1/risk/simulate", "/v1/verify"}
     reading |= {"/v1/billing/subscription/preview", "/v1/receipts/search", "/v1/receipts/verify"}
+    reading |= {"/v1/agent-sessions/introspect", "/v1/delegations/verify"}
     assert ignoring == reading
 
 

@@ -104,17 +104,21 @@ def test_own_content_is_revoked_with_a_reason_and_a_received_credential_is_not(
     mint_document(lab, caller, recipient_email=ADA)
     [entry] = lab.inbox.page(InboxFilter.ALL, caller=consumer_caller(lab, ada)).entries
     consumer.send_signed(f"/inbox/{entry.id}", action="show", title="My degree", visibility="public")
-    degree, sunset = (str(each.row.id) for each in list_protections(lab, ada))
+    by_title = {each.row.title: str(each.row.id) for each in list_protections(lab, ada)}
+    degree, sunset = by_title["My degree"], by_title[FORM["title"]]
     assert consumer.get("/protect").text.count('value="revoke"') == 1
+
+    def statuses() -> dict[str, str]:
+        return {str(each.row.id): each.status(lab.clock.now()) for each in list_protections(lab, ada)}
 
     without = consumer.send_signed("/protect", action="revoke", id=sunset, reason="")
     assert (without.status_code, "Reason: " in without.text) == (400, True)
     assert consumer.send_signed("/protect", action="revoke", id=degree, reason="not mine").status_code == 409
-    assert [each.status(lab.clock.now()) for each in list_protections(lab, ada)] == ["VALID", "VALID"]
+    assert statuses() == {degree: "VALID", sunset: "VALID"}
 
     done = consumer.send_signed("/protect", action="revoke", id=sunset, reason="published by mistake")
     assert (done.status_code, done.headers["Location"]) == (303, "protect")
-    assert [each.status(lab.clock.now()) for each in list_protections(lab, ada)] == ["VALID", "REVOKED"]
+    assert statuses() == {degree: "VALID", sunset: "REVOKED"}
     assert 'value="revoke"' not in consumer.get("/protect").text
     assert consumer.send_signed("/protect", action="revoke", id=sunset, reason="again").status_code == 409
 

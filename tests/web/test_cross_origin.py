@@ -35,6 +35,7 @@ def test_no_route_that_needs_a_credential_or_answers_with_one_is_shared() -> Non
     assert [route.path for route in shared_routes() if route.needs is not None or route.secret] == []
     assert {route.path for route in shared_routes() if route.method != "GET"} == {
         "/find",
+        "/v1/delegations/verify",
         "/v1/open-badges/verify",
         "/v1/receipts/verify",
         "/v1/verify",

@@ -16,6 +16,7 @@ from attestlab.installation import Installation
 from attestlab.server.app import all_routes
 from attestlab.web.openapi.operations import operation_id
 from support.access import AccessScenario, open_access_scenario
+from support.agents import register_agent
 from support.api_tour.recording import TourRecorder
 from support.api_tour.stations import POLICY
 from support.attestations import make_mint_body
@@ -55,7 +56,32 @@ class Fault(NamedTuple):
     parameters: dict[str, Any] = {}  # noqa: RUF012  # nothing changes it
 
 
+AGENT = {"id": "agent"}
+AGENT_FAULTS = [
+    Fault("register_agent", {"display_name": TWO_LINES}, "/display_name"),
+    Fault("register_agent", {"display_name": "A", "scopes": ["docs"]}, "/scopes/0"),
+    Fault("register_agent", {"display_name": "A", "expires_at": PAST}, "/expires_at"),
+    Fault("register_agent", {"display_name": "A", "public_key": "AAAA", "proof": "A" * 86}, "/public_key"),
+    Fault("update_agent", {"scopes": ["docs"]}, "/scopes/0", AGENT),
+    Fault("create_agent_challenge", {"public_key": "AAAA"}, "/public_key"),
+    Fault("rotate_agent_key", {"public_key": "AAAA", "proof": "A" * 86}, "/public_key", AGENT),
+    Fault(
+        "compromise_agent_key",
+        {"reason": "r", "compromised_at": FUTURE},
+        "/compromised_at",
+        {**AGENT, "kid": "agent_kid"},
+    ),
+    Fault("sign_agent_statement", {"payload": {"a": "x" * 20_000}}, "/payload", AGENT),
+    Fault("suspend_agent", {"reason": " "}, "/reason", AGENT),
+    Fault("resume_agent", {"reason": " "}, "/reason", AGENT),
+    Fault("revoke_agent", {"reason": " "}, "/reason", AGENT),
+    Fault("kill_agent", {"reason": " "}, "/reason", AGENT),
+    Fault("create_delegation", {"scopes": ["docs"], "child": {"display_name": "B"}}, "/scopes/0", AGENT),
+    Fault("verify_delegation_chain", {"chain": [], "required_scope": "docs:read"}, "/chain"),
+    Fault("open_agent_session", {"agent_id": "agent", "audience": ["ftp://a.example"]}, "/audience/0"),
+]
 FAULTS = [
+    *AGENT_FAULTS,
     Fault("mint_attestation", {"alg": "ES256"}, "/alg"),
     Fault("mint_attestation", {"claims": {}}, "/claims/student_name"),
     Fault("mint_attestation", {"expiry_at": PAST}, "/expiry_at"),
@@ -173,6 +199,7 @@ WITHOUT_A_CHECK = {
     *("update_inbox_item", "decline_inbox_item"),
     *("reject_issuer_request", "mint_batch", "supersede_attestation", "revoke_attestation", "resolve_case"),
     "revoke_protection",
+    *("introspect_agent_token", "refresh_agent_session", "terminate_agent_session", "revoke_delegation"),
     *("find_badge", "load_past_logins", "verify_open_badge"),
     *("change_subscription", "detach_addon", "preview_subscription"),
     "send_billing_change",
@@ -219,7 +246,8 @@ def make_world(tour: TourRecorder, access: AccessScenario) -> World:
     ids = {"issuer": issuer["id"], "kid": issuer["keys"][0]["kid"], "policy": policy["id"], "endpoint": endpoint["id"]}
     key.post("/v1/receipt-types", json={"name": "handover", "version": "1.0.0", "schema": {"required": ["n"]}})
     post = access.account.editor.post("/v1/platform/blog/posts", json=POST).json()
-    protection = protect(access.account.consumer)
+    protection, agent = protect(access.account.consumer), register_agent(key)
+    ids |= {"agent": agent["id"], "agent_kid": key.get(f"/v1/agents/{agent['id']}/keys").json()["items"][0]["kid"]}
     return World(tour, issuer, {**ids, "profile": profile["id"], "post": post["id"], "protection": protection["id"]})
 
 

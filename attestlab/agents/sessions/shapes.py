@@ -11,13 +11,11 @@ from attestlab.agents.sessions.rules import (
     MAX_TTL_MINUTES,
     AgentSessionStatus,
 )
-from attestlab.agents.shapes import AgentObject, AgentReason, AgentScopes
+from attestlab.agents.shapes import AgentObject, AgentReason, AgentScopes, HttpUrl
 from attestlab.core.filters import NO_CONDITION, Filters, Where
 from attestlab.core.shapes import In, Moment, Out, SecretText, Uuid, one_of
-from attestlab.issuers.rules import URL_LENGTH
 from attestlab.web.paging import PageQuery
 
-AudienceUrl = Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", min_length=1, max_length=URL_LENGTH)]
 SessionToken = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
 
@@ -34,7 +32,7 @@ class AgentSessionIn(In, wire_name="agent_session_input", source="CONTRACT 11.9"
     """What the session may do; by default all that the agent may. Format: at most 64 scopes."""
     ttl_minutes: Annotated[int, Field(ge=1, le=MAX_TTL_MINUTES)] = DEFAULT_TTL_MINUTES
     """How long a token lives. Format: 1-1440 minutes, by default 60."""
-    audience: Annotated[list[AudienceUrl], Field(max_length=MAX_AUDIENCES)] = Field(default_factory=list)
+    audience: Annotated[list[HttpUrl], Field(max_length=MAX_AUDIENCES)] = Field(default_factory=list)
     """The servers that the tokens are for. Format: at most 5 URLs."""
     metadata: AgentObject = Field(default_factory=dict)
     """The tenant's own data. Format: JSON object, at most 16 KB."""
