@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Protocol, TypeVar
 from uuid import UUID
@@ -30,6 +31,7 @@ from attestlab.attestations.metering import integrity as metering_integrity
 from attestlab.attestations.rules import ATTESTATION, RECEIPT, SignedContent
 from attestlab.attestations.verification.facts import build_content
 from attestlab.billing import store as billing_store
+from attestlab.billing.providers import store as provider_store
 from attestlab.blog import store as blog_store
 from attestlab.consumer.accounts import store as account_store
 from attestlab.consumer.inbox import counts as inbox_counts
@@ -40,6 +42,7 @@ from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.tables import iterate, table_of
 from attestlab.core.errors import AttestLabError, KeyringMismatch, SignatureInvalid
 from attestlab.core.records import outbox
+from attestlab.core.records.audited_write import format_resource_id
 from attestlab.core.records.integrity import (
     Problem,
     check_audit_trails,
@@ -300,6 +303,7 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] =
     (billing_store.subscriptions, "subscription", lambda row: str(row["tenant_id"])),
     (billing_store.subscribed_addons, "addon", lambda row: str(row["id"])),
     (billing_store.invoices, "invoice", lambda row: str(row["id"])),
+    (provider_store.customers, "billing_customer", partial(format_resource_id, provider_store.customers)),
     (receipt_store.receipts, "receipt", lambda row: str(row["id"])),
     (receipt_type_store.types, "receipt_type", lambda row: str(row["id"])),
     (agent_store.agents, "agent", lambda row: str(row["id"])),

@@ -7,16 +7,17 @@ from datetime import timedelta
 
 import httpx
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from attestlab.billing.providers.service import StripeReading
-from attestlab.billing.providers.store import events
+from attestlab.billing.providers.store import customers, events
 from attestlab.core.clock import FixedClock
 from attestlab.installation import Installation
+from attestlab.integrity.fsck import fsck
 from attestlab.orgs.plans import decode_addons
 from attestlab.orgs.rules import AddOn, Scope
 from support.billing_portal import PORTAL, RETURN_URL, open_portal, plan_of
-from support.orgs import TenantClients
+from support.orgs import TenantClients, read_audit_trail
 from support.stripe_account import StripeAccount, make_event, send_event, serve_stripe, sign
 
 
@@ -120,6 +121,26 @@ def test_stripe_alone_charges_who_pays_there(
     with lab.storage.write() as tx:
         lab.billing.renew_due(tx)
     assert lab.billing.page_invoices(caller=lab.orgs.service_caller(clients.tenant.tenant_id)) == []
+
+
+def test_a_customer_that_was_changed_outside_the_service_is_found(
+    account: StripeAccount, clients: TenantClients, customer: str, stripe: httpx.Client, lab: Installation
+) -> None:
+    account.subscribe(customer, starter=1)
+    sent = make_event(customer)
+    assert send_event(stripe, sent, sign(sent, lab.clock.now())).status_code == 200
+    place = f"{clients.tenant.tenant_id}/stripe"
+    audited = [("billing_customer.create", "API_KEY"), ("billing_customer.read", "SERVICE")]
+    assert read_audit_trail(lab, place) == audited
+    assert list(fsck(lab)) == []
+
+    with lab.storage.write() as tx:
+        tx.exec(update(customers).values(customer_id="cus_of_another"))
+    problems = list(fsck(lab))
+    with lab.storage.write() as tx:
+        tx.exec(update(customers).values(customer_id=customer))
+
+    assert [(problem.kind, problem.where) for problem in problems] == [("billing_customer", place)]
 
 
 def test_an_event_takes_effect_once_and_in_any_order(

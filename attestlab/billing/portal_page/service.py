@@ -25,9 +25,10 @@ from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Gone, PermissionDenied
 from attestlab.core.ids import new_id
-from attestlab.core.records import audit
+from attestlab.core.records import audit, audited_write
 from attestlab.core.records.actors import ActorType
 from attestlab.core.records.audit import AuditEntry
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs import store as org_store
 from attestlab.orgs.role_rules import UserStatus, parse_roles
 from attestlab.orgs.rules import ApiKeyStatus, Caller, Role, Scope
@@ -106,8 +107,7 @@ class BillingPortal:
         name, now = wanted.provider or Provider.STRIPE, self.clock.now()
         with self.storage.write(tx) as tx:
             if opened.customer_id is not None:
-                customer = ProviderCustomerRecord(caller.tenant_id, name.value, opened.customer_id, now)
-                provider_store.keep_customer(tx, customer)
+                _keep_customer(tx, name, opened.customer_id, caller, now)
             if opened.link_sha256 is not None:
                 self._keep_link(tx, wanted, opened, opened.link_sha256, caller, now)
             facts = {"provider": name.value, "embedded": opened.link_sha256 is not None}
@@ -183,6 +183,14 @@ class BillingPortal:
             expires_at=opened.expires_at,
         )
         tx.add(store.links, row._asdict())
+
+
+def _keep_customer(tx: Transaction, name: Provider, customer_id: str, caller: Caller, now: datetime) -> None:
+    """Keep the customer that a tenant has become; the first one stays."""
+    if provider_store.find_customer(tx.exec, caller.tenant_id, name) is None:
+        row = ProviderCustomerRecord(caller.tenant_id, name.value, customer_id, now)
+        context = AuditContext(caller.tenant_id, caller, "billing_customer.create", now)
+        audited_write.insert(tx, provider_store.customers, row, context)
 
 
 def _require_authority(execute: Execute, link: PortalLinkRecord, now: datetime) -> None:

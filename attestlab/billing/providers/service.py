@@ -23,7 +23,9 @@ from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.records import audited_write
 from attestlab.core.records.actors import SystemActor
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs.rules import AddOn, Plan
 
 _STRIPE: Final = Provider.STRIPE
@@ -91,7 +93,8 @@ class StripeEvents:
                 return
             store.keep_event(tx, ProviderEventRecord(_STRIPE.value, event.id, event.kind[:80], now))
             if customer.read_at is None or reading.asked_at >= customer.read_at:
-                store.note_reading(tx.exec, customer, reading.asked_at)
+                context = AuditContext(customer.tenant_id, _ACTOR, "billing_customer.read", now)
+                audited_write.change(tx, store.customers, customer, {"read_at": reading.asked_at}, context)
                 account = accounts.load(tx.exec, customer.tenant_id)
                 _bring_up_to_date(tx, account, reading.subscription, now)
 

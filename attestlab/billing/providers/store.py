@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import select, update
+from sqlalchemy import select
 
 from attestlab.billing.providers.tables import (
     ProviderCustomer,
@@ -31,18 +30,6 @@ def find_customer_of_id(execute: Execute, customer_id: str, provider: Provider) 
     """Return the customer that a provider calls so."""
     of_customer = (customers.c.customer_id == customer_id, customers.c.provider == provider.value)
     return fetch_one(execute(select(*customers.c).where(*of_customer)), ProviderCustomerRecord)
-
-
-def keep_customer(tx: Transaction, customer: ProviderCustomerRecord) -> None:
-    """Keep the customer that a tenant has become; the first one stays."""
-    if find_customer(tx.exec, customer.tenant_id, Provider(customer.provider)) is None:
-        tx.add(customers, customer._asdict())
-
-
-def note_reading(execute: Execute, customer: ProviderCustomerRecord, read_at: datetime) -> None:
-    """Note when a customer's state was asked for."""
-    of_tenant = (customers.c.tenant_id == customer.tenant_id, customers.c.provider == customer.provider)
-    execute(update(customers).where(*of_tenant).values(read_at=read_at))
 
 
 def has_event(execute: Execute, event_id: str, provider: Provider) -> bool:

@@ -67,14 +67,18 @@ def change_all(
 
 
 def _audit(tx: Transaction, table: Table, row: Mapping[str, object], context: AuditContext) -> None:
-    (key,) = table.primary_key
     entry = AuditEntry(
         tenant_id=context.tenant_id,
         actor=context.actor,
         action=context.action,
         resource_type=context.action.partition(".")[0],
-        resource_id=str(row[key.name]),
+        resource_id=format_resource_id(table, row),
         at=context.at,
         metadata={**context.metadata, METADATA_KEY: row_sha256(table, row)},
     )
     audit.record(tx, entry)
+
+
+def format_resource_id(table: Table, row: Mapping[str, object]) -> str:
+    """Return a row's resource id in the audit trail: the values of its primary key, separated by `/`."""
+    return "/".join(str(row[column.name]) for column in table.primary_key)
