@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -13,11 +12,10 @@ import httpx
 import pytest
 
 from attestlab.core.clock import FixedClock
-from attestlab.core.encoding import b64url_encode
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.orgs.rules import Caller, Plan, Scope
-from support.agents import AGENTS, SESSIONS, KeyHolder, open_session, place_below, register_agent
+from support.agents import AGENTS, SESSIONS, KeyHolder, open_session, place_below, register_agent, sign_assertion
 from support.in_process_server import make_client
 from support.orgs import TenantClients, read_audit_trail
 
@@ -29,23 +27,6 @@ OTHER_AGENT = "01936f0e-0000-7000-8000-000000000000"  # a name of a test, so it 
 def act(clients: TenantClients, opened: dict[str, Any]) -> httpx.Client:
     """A client that acts with the token of a session."""
     return make_client(clients.url, token=opened["token"])
-
-
-def sign_assertion(
-    holder: KeyHolder, agent: dict[str, Any], lab: Installation, header: Any = None, **claims: Any
-) -> str:
-    """An assertion as a JOSE library of others writes it; `claims` replace its own, None leaves one out."""
-    whole = {
-        **{"iss": agent["id"], "sub": agent["id"], "aud": f"{lab.portal_url}{SESSIONS}", "jti": str(uuid4())},
-        "exp": int(lab.clock.now().timestamp()) + 60,
-        **claims,
-    }
-    parts = (
-        header or {"typ": "agent-assertion+jwt", "alg": "EdDSA"},
-        {k: v for k, v in whole.items() if v is not None},
-    )
-    signed = ".".join(b64url_encode(json.dumps(part).encode()) for part in parts)
-    return f"{signed}.{holder.sign(signed.encode())}"
 
 
 @pytest.mark.both_engines

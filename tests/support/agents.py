@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -66,8 +67,28 @@ class KeyHolder:
         """Ask for a challenge and sign it; returns the members that register the key."""
         answer = client.post(f"{AGENTS}/challenges", json={"public_key": self.public_key})
         assert answer.status_code == 201, answer.text
-        challenge = answer.json()["challenge"]
+        return self.answer(answer.json()["challenge"])
+
+    def answer(self, challenge: str) -> dict[str, str]:
+        """Sign a challenge; returns the members that register the key."""
         return {"public_key": self.public_key, "proof": self.sign(PROOF_PREFIX + challenge.encode())}
+
+
+def sign_assertion(
+    holder: KeyHolder, agent: dict[str, Any], lab: Installation, header: Any = None, **claims: Any
+) -> str:
+    """An assertion as a JOSE library of others writes it; `claims` replace its own, None leaves one out."""
+    whole = {
+        **{"iss": agent["id"], "sub": agent["id"], "aud": f"{lab.portal_url}{SESSIONS}", "jti": str(uuid4())},
+        "exp": int(lab.clock.now().timestamp()) + 60,
+        **claims,
+    }
+    parts = (
+        header or {"typ": "agent-assertion+jwt", "alg": "EdDSA"},
+        {k: v for k, v in whole.items() if v is not None},
+    )
+    signed = ".".join(b64url_encode(json.dumps(part).encode()) for part in parts)
+    return f"{signed}.{holder.sign(signed.encode())}"
 
 
 def place_below(lab: Installation, parent: str, child: str, *, scopes: str, caller: Caller) -> None:

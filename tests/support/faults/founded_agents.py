@@ -1,0 +1,64 @@
+"""Agents of a tenant with all that agents have: keys, delegations, sessions, and proofs of keys of their own."""
+
+from __future__ import annotations
+
+from attestlab.agents.delegation.shapes import DelegationIn
+from attestlab.agents.keys import prepare_key
+from attestlab.agents.sessions.service import AgentTokens
+from attestlab.agents.sessions.shapes import AgentSessionIn
+from attestlab.agents.shapes import AgentIn
+from attestlab.agents.tables import AgentRecord
+from attestlab.installation import Installation
+from attestlab.orgs.rules import Caller
+from support.agents import KeyHolder, sign_assertion
+
+
+def employ_agents(lab: Installation, name: str, caller: Caller) -> None:
+    """Two generations of agents with sessions, one that holds its own key, and one that was stopped."""
+    services = lab.agents
+    root = register(lab, f"{name} root", caller)
+    child = delegate(lab, root, f"{name} child", caller)
+    delegate(lab, child, f"{name} grandchild", caller)
+    services.keys.rotate(root.id, prepare_key(None), caller=caller)
+    opened = services.sessions.open(AgentSessionIn(agent_id=root.id, ttl_minutes=len(name)), caller=caller)
+    refreshed = services.sessions.refresh(opened.session.row.id, opened.refresh_token)
+    assert isinstance(refreshed, AgentTokens)
+    hold_own_key(lab, name, caller)
+    stopped = register(lab, f"{name} stopped", caller)
+    end_delegation(lab, root, name, caller)
+    services.keys.compromise(stopped.id, stopped.key_id, reason=f"{name} lost it", caller=caller)
+    services.authentication.authenticate(refreshed.token, now=lab.clock.now())
+    with lab.storage.write() as tx:
+        services.drop_overdue(tx)  # which writes when sessions were last used
+
+
+def register(lab: Installation, name: str, caller: Caller) -> AgentRecord:
+    """An agent whose key the service holds."""
+    body = AgentIn(display_name=name, scopes=["docs:*", "mail:send"], metadata={"name": name})
+    return lab.agents.registry.register(body, caller=caller).row
+
+
+def delegate(lab: Installation, parent: AgentRecord, name: str, caller: Caller) -> AgentRecord:
+    """A new child, with fewer scopes."""
+    body = DelegationIn(child=AgentIn(display_name=name), scopes=["docs:read"])
+    delegations = lab.agents.delegations
+    return delegations.delegate(parent.id, body, caller=caller, prepared=delegations.prepare(body)).child.row
+
+
+def end_delegation(lab: Installation, parent: AgentRecord, name: str, caller: Caller) -> None:
+    """A delegation that was revoked."""
+    body = DelegationIn(child=AgentIn(display_name=f"{name} guest"), scopes=["mail:send"])
+    delegations = lab.agents.delegations
+    given = delegations.delegate(parent.id, body, caller=caller, prepared=delegations.prepare(body))
+    delegations.revoke(given.row.id, reason=f"{name} is done", caller=caller)
+
+
+def hold_own_key(lab: Installation, name: str, caller: Caller) -> None:
+    """An agent that proved its own key and opened a session by it, and a challenge without an answer."""
+    holder, other = KeyHolder(), KeyHolder()
+    proof = holder.answer(lab.agents.keys.challenge(holder.public_key, caller=caller).challenge)
+    body = AgentIn.model_validate({"display_name": f"{name} holder", **proof})
+    agent = lab.agents.registry.register(body, caller=caller).row
+    assertion = sign_assertion(holder, {"id": str(agent.id)}, lab)
+    lab.agents.sessions.open_by_assertion(AgentSessionIn(assertion=assertion))
+    lab.agents.keys.challenge(other.public_key, caller=caller)
