@@ -13,6 +13,8 @@ from attestlab.agents.sessions.authentication import AgentAuthentication
 from attestlab.agents.sessions.ending import SessionsOfAgents
 from attestlab.agents.sessions.service import ROUTE, AgentSessions
 from attestlab.agents.statements import AgentStatements
+from attestlab.agents.witnessing.ending import ExpiryOfRequests
+from attestlab.agents.witnessing.service import Witnessing
 from attestlab.core.clock import Clock
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.db.storage import Storage
@@ -21,7 +23,7 @@ from attestlab.log.service import Log
 
 
 class AgentServices:
-    """Machine agents: their registry, states, keys, statements, delegations and sessions."""
+    """Machine agents: their registry, states, keys, statements, delegations, sessions and votes."""
 
     def __init__(
         self, log: Log, keyring: Keyring, key_prefix: str, portal_url: str, *, storage: Storage, clock: Clock
@@ -36,6 +38,8 @@ class AgentServices:
         self.delegations = Delegations(
             storage=storage, keyring=keyring, clock=clock, log=log, keys=self.keys, agents=self.registry
         )
+        self.witnessing = Witnessing(storage=storage, clock=clock, keys=self.keys)
+        self.expiry_of_requests = ExpiryOfRequests(clock=clock, log=log)
         self.authentication = AgentAuthentication(storage=storage, clock=clock, token_prefix=f"{key_prefix}s")
         self.sessions = AgentSessions(
             storage=storage,
@@ -46,8 +50,10 @@ class AgentServices:
         )
 
     def expire(self, tx: Transaction, *, at_most: int) -> bool:
-        """Make at most `at_most` expiries of agents permanent; returns whether there may be more."""
-        return self.lifecycle.expire_due(tx, limit=at_most) == at_most
+        """Make at most `at_most` expiries of agents and of requests for votes permanent; whether there may be more."""
+        agents = self.lifecycle.expire_due(tx, limit=at_most)
+        requests = self.expiry_of_requests.expire_due(tx, limit=at_most - agents)
+        return agents + requests == at_most
 
     def drop_overdue(self, tx: Transaction) -> None:
         """Delete the challenges and assertions that are over, and write when sessions were last used."""

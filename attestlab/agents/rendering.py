@@ -6,7 +6,7 @@ import json
 
 from attestlab.agents.keys import ALG, get_raw_public_key
 from attestlab.agents.lifecycle import KilledAgents
-from attestlab.agents.rules import INITIAL_TRUST_SCORE, TrustLevel, format_agent_id
+from attestlab.agents.rules import TrustLevel, format_agent_id
 from attestlab.agents.service import AgentDetails
 from attestlab.agents.shapes import AgentChallengeOut, AgentKeyOut, AgentKillOut, AgentOut, AgentStatementOut
 from attestlab.agents.statements import AgentStatement
@@ -33,7 +33,7 @@ _render_row = RowRenderer(
     scopes=lambda row: row.scopes.split(),
     metadata=lambda row: json.loads(row.extra),
     card=lambda row: None if row.card is None else json.loads(row.card),
-    trust_score=lambda _: INITIAL_TRUST_SCORE,
+    trust_score=lambda row: row.trust_score,
     trust_level=lambda _: TrustLevel.AUTHENTICATED,
 )
 _render_kill = RowRenderer(AgentKillOut, KilledAgents, computed=["agent"])

@@ -7,6 +7,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Index, text
 from sqlmodel import Field
 
+from attestlab.agents.rules import INITIAL_TRUST_SCORE
 from attestlab.core.db.tables import model_of, short_repr
 
 
@@ -43,6 +44,11 @@ class AgentRecord(NamedTuple):
     changed_index: Annotated[int | None, Field(sa_type=BigInteger)]
     created_at: datetime
     updated_at: datetime
+
+    @property
+    def trust_score(self) -> float:
+        """How far its evidence reaches, from 0 to 1."""
+        return INITIAL_TRUST_SCORE
 
 
 _EXPIRING = "expires_at IS NOT NULL AND status <> 'revoked'"

@@ -24,6 +24,8 @@ from attestlab.agents import store as agent_store
 from attestlab.agents.delegation import store as delegation_store
 from attestlab.agents.sessions import store as agent_session_store
 from attestlab.agents.tables import AgentKeyRecord
+from attestlab.agents.witnessing import integrity as vote_integrity
+from attestlab.agents.witnessing import store as vote_store
 from attestlab.attestations import integrity as attestation_integrity
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.bundle.verifier import verify_entry_subject
@@ -238,6 +240,12 @@ def _check_agents(connection: Connection) -> Iterator[Problem]:
         yield Problem("agent", where, message)
 
 
+def _check_votes(connection: Connection) -> Iterator[Problem]:
+    """Compare votes with what their agents signed, and requests with their votes."""
+    for where, message in vote_integrity.find_inconsistencies(connection):
+        yield Problem("witness_vote", where, message)
+
+
 def _check_keys(connection: Connection, lab: Installation) -> Iterator[Problem]:
     """Check that each managed private key opens and matches its public key, and that no other key is factorable."""
     for row in _iterate_keys(connection):
@@ -311,6 +319,8 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] =
     (delegation_store.delegations, "delegation", lambda row: str(row["id"])),
     (agent_session_store.sessions, "agent_session", lambda row: str(row["id"])),
     (agent_session_store.refresh_tokens, "agent_refresh_token", lambda row: str(row["id"])),
+    (vote_store.requests, "witness_request", lambda row: str(row["id"])),
+    (vote_store.votes, "witness_vote", lambda row: str(row["id"])),
     (governance_store.requests, "issuer_request", lambda row: str(row["id"])),
     (attestation_store.packs, "attestation_pack", lambda row: str(row["id"])),
     (policy_store.policies, "policy", lambda row: str(row["id"])),
@@ -384,6 +394,7 @@ _CHECKS: dict[str, Callable[[Connection, Installation, FsckPart], Iterator[Probl
     "ends": lambda connection, _lab, _part: _check_status_changes(connection),
     "standings": lambda connection, _lab, _part: _check_issuers(connection),
     "agents": lambda connection, _lab, _part: _check_agents(connection),
+    "votes": lambda connection, _lab, _part: _check_votes(connection),
     "keys": lambda connection, lab, _part: _check_keys(connection, lab),
     "keyring": lambda connection, lab, _part: _check_keyring(connection, lab),
     "audit": lambda connection, _lab, _part: check_audit_trails(connection, other_chains=_OTHER_CHAINS),

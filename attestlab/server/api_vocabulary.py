@@ -10,6 +10,7 @@ from attestlab.agents import rules as agent_rules
 from attestlab.agents.delegation import rules as delegation_rules
 from attestlab.agents.sessions.rules import AgentSessionStatus
 from attestlab.agents.shapes import AGENT_KEY_STATUSES
+from attestlab.agents.witnessing import rules as witnessing_rules
 from attestlab.attestations import rules as attestation_rules
 from attestlab.attestations.inbox.shapes import InboxFilter
 from attestlab.attestations.receipt_content import ReceiptStatus
@@ -71,6 +72,8 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "DelegationStatus": delegation_rules.DelegationStatus,
     "DelegationDirection": delegation_rules.Direction,
     "ChainVerdict": delegation_rules.ChainVerdict,
+    "VoteRequestStatus": witnessing_rules.RequestStatus,
+    "VoteVerdict": witnessing_rules.VoteVerdict,
     "AgentTrustLevel": agent_rules.TrustLevel,
     "ReceiptStatus": ReceiptStatus,
     "ReceiptTypeStatus": receipt_type_rules.TypeStatus,
@@ -179,6 +182,7 @@ PATH_PARAMETERS: Final[Mapping[str, str]] = {
     "Source: CONTRACT 11.5.",
     "agents/{id}": "The agent. Format: UUID, 36 characters, or maip:<8 digits>:<ULID>. Source: CONTRACT 11.8.",
     "delegations/{id}": "The delegation. Format: UUID, 36 characters. Source: CONTRACT 11.10.",
+    "requests/{id}": "The request for votes. Format: UUID, 36 characters. Source: CONTRACT 11.11.",
     "agent-sessions/{id}": "The session. Format: UUID, 36 characters. Source: CONTRACT 11.9.",
     "receipts/{id}": "The receipt. Format: UUID, 36 characters. Source: CONTRACT 11.5.",
     "media/{sha256}": "The picture. Format: SHA-256, 64 lowercase hex digits. Source: CONTRACT 11.7.",

@@ -16,6 +16,7 @@ from tornado.netutil import bind_sockets
 from attestlab.agents import routes as agent_routes
 from attestlab.agents.delegation import routes as delegation_routes
 from attestlab.agents.sessions import routes as agent_session_routes
+from attestlab.agents.witnessing import routes as witnessing_routes
 from attestlab.attestations import routes as attestation_routes
 from attestlab.attestations.inbox import routes as inbox_routes
 from attestlab.attestations.metering.write_behind import WriteBehind
@@ -135,6 +136,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     agent_routes.routes,
     delegation_routes.routes,
     agent_session_routes.routes,
+    witnessing_routes.routes,
     issuer_routes.routes,
     governance_routes.routes,
     policy_routes.routes,

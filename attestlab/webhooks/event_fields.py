@@ -82,6 +82,7 @@ FIELDS: dict[str, EventField] = {
     "receipt_type": _text("The name of the type of receipts.", "purchase", 64),
     "receipt_version": _text("The version of the type of receipts.", "1.0.0", 64),
     "removed_at": _moment("When the person was removed."),
+    "request_id": _id("The request for votes."),
     "reported_at": _moment("When the key was reported."),
     "resource": _text("What the plan counts.", "verifications", 64),
     "revoked_at": _moment("When it was revoked."),

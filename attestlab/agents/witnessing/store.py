@@ -1,0 +1,114 @@
+"""Queries of requests for votes and of votes; every query names its columns and binds values as parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, and_, func, or_, select
+
+from attestlab.agents.delegation.store import delegations
+from attestlab.agents.store import agents
+from attestlab.agents.witnessing.rules import RequestStatus
+from attestlab.agents.witnessing.shapes import VoteRequestsQuery
+from attestlab.agents.witnessing.tables import Vote, VoteRecord, VoteRequest, VoteRequestRecord
+from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import NotFound
+from attestlab.core.filters import build_conditions
+
+requests = table_of(VoteRequest)
+votes = table_of(Vote)
+
+
+class DecisionCount(NamedTuple):
+    """How many requests of an agent were confirmed, and how many confirmed or denied."""
+
+    confirmed: int
+    decided: int
+
+
+def get(execute: Execute, request_id: UUID, *, tenant_id: UUID) -> VoteRequestRecord:
+    """Get a request of the tenant; those of other tenants are not found.
+
+    Raises:
+        NotFound: the tenant has no such request.
+    """
+    mine = (requests.c.id == request_id, requests.c.tenant_id == tenant_id)
+    row = fetch_one(execute(select(*requests.c).where(*mine)), VoteRequestRecord)
+    if row is None:
+        raise NotFound("request for votes", request_id)
+    return row
+
+
+def page(
+    execute: Execute, query: VoteRequestsQuery, *, tenant_id: UUID, now: datetime, before: UUID | None, limit: int
+) -> list[VoteRequestRecord]:
+    """List the tenant's requests, newest first, starting after `before`."""
+    conditions = [requests.c.tenant_id == tenant_id, *build_conditions(query, requests.c)]
+    if query.status is not None:
+        conditions.append(_has_status(query.status, now))
+    if before is not None:
+        conditions.append(requests.c.id < before)
+    newest_first = select(*requests.c).where(*conditions).order_by(requests.c.id.desc()).limit(limit)
+    return fetch_all(execute(newest_first), VoteRequestRecord)
+
+
+def _has_status(status: RequestStatus, now: datetime) -> ColumnElement[bool]:
+    """Whether a request has a status now: a pending one whose time is over has expired, whatever the row says."""
+    pending = requests.c.status == RequestStatus.PENDING.value
+    if status is RequestStatus.PENDING:
+        return and_(pending, requests.c.expires_at > now)
+    stored = requests.c.status == status.value
+    return or_(stored, and_(pending, requests.c.expires_at <= now)) if status is RequestStatus.EXPIRED else stored
+
+
+def find_overdue(tx: Transaction, *, now: datetime, limit: int) -> list[VoteRequestRecord]:
+    """Find up to `limit` pending requests of all tenants whose time is over, earliest first."""
+    due = (requests.c.status == RequestStatus.PENDING.value, requests.c.expires_at <= now)
+    query = select(*requests.c).where(*due).order_by(requests.c.expires_at).limit(limit)
+    return fetch_all(tx.exec(query), VoteRequestRecord)
+
+
+def list_votes(execute: Execute, request_id: UUID) -> list[VoteRecord]:
+    """List the votes about a request, the earliest first."""
+    query = select(*votes.c).where(votes.c.request_id == request_id).order_by(votes.c.created_at, votes.c.id)
+    return fetch_all(execute(query), VoteRecord)
+
+
+def find_vote(execute: Execute, request_id: UUID, agent_id: UUID) -> VoteRecord | None:
+    """Find the vote of an agent about a request."""
+    theirs = (votes.c.request_id == request_id, votes.c.agent_id == agent_id)
+    return fetch_one(execute(select(*votes.c).where(*theirs)), VoteRecord)
+
+
+def has_vote(execute: Execute, vote_id: UUID) -> bool:
+    """Whether a vote with this id exists, of any tenant."""
+    return execute(select(votes.c.id).where(votes.c.id == vote_id)).first() is not None
+
+
+def count_decisions(execute: Execute, agent_id: UUID) -> DecisionCount:
+    """Count the decided requests that an agent made; expired ones have no decision and do not count."""
+    decided = (RequestStatus.CONFIRMED.value, RequestStatus.DENIED.value)
+    theirs = (requests.c.originator_agent_id == agent_id, requests.c.status.in_(decided))
+    query = select(requests.c.status, func.count()).where(*theirs).group_by(requests.c.status)
+    counts: dict[str, int] = {row[0]: row[1] for row in execute(query)}
+    return DecisionCount(counts.get(RequestStatus.CONFIRMED.value, 0), sum(counts.values()))
+
+
+def list_lineage(execute: Execute, agent_id: UUID, *, since: datetime) -> frozenset[UUID]:
+    """List an agent with all agents above it, now or by a delegation that was revoked no earlier than `since`."""
+    found, level = {agent_id}, {agent_id}
+    while level:
+        level = _list_parents(execute, level, since) - found
+        found |= level
+    return frozenset(found)
+
+
+def _list_parents(execute: Execute, ids: Collection[UUID], since: datetime) -> set[UUID]:
+    current = select(agents.c.parent_agent_id).where(agents.c.id.in_(ids), agents.c.parent_agent_id.is_not(None))
+    lasted = or_(delegations.c.revoked_at.is_(None), delegations.c.revoked_at >= since)
+    earlier = select(delegations.c.parent_agent_id).where(delegations.c.child_agent_id.in_(ids), lasted)
+    return set(execute(current.union(earlier)).scalars())
