@@ -26,6 +26,7 @@ from support.issuers import register_issuer
 from support.protections import protect
 from support.receipt_types import create_type, mint_receipt
 from support.risk import add_signal, put_on_list
+from support.votes import request_votes
 from support.webhook_endpoints import create_delivery, create_endpoint
 
 # What is the platform's belongs to no tenant; tests/access/test_scopes_per_route.py shows who reaches it.
@@ -47,6 +48,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /v1/agents/{id}/keys/{kid}/compromise": {"reason": "not theirs"},
     "POST /v1/agents/{id}/delegations": {"scopes": ["docs:read"], "child": {"display_name": "Theirs"}},
     "POST /v1/delegations/{id}/revoke": {"reason": "not theirs"},
+    "POST /v1/witness/requests/{id}/attest": {"agent_id": "agent", "verdict": "confirm"},
     "POST /v1/agents/{id}/sign": {"payload": {"owner": "me"}},
     "PATCH /v1/consumer/inbox/{id}": {"read_state": "READ"},
     "PATCH /v1/consumer/protections/{id}": {"title": "Taken over"},
@@ -113,6 +115,7 @@ def things_of(account: PartyClients) -> dict[str, str]:
         "POST /v1/agents/{id}/keys/{kid}/compromise": f"{reported['id']} {reported['key_id']}",
         "POST /v1/agents/{id}/delegations": register_agent(account.with_key, scopes=["docs:read"])["id"],
         "/v1/delegations": make_delegation(account.with_key)["delegation_id"],
+        "/v1/witness/requests": request_votes(account.with_key)["request_id"],
         "POST /v1/delegations/{id}/revoke": make_delegation(account.with_key)["delegation_id"],
         "/v1/issuers": issuer["id"],
         "/v1/governance/issuer-requests": account.asked_for(issuer["id"]),

@@ -92,6 +92,9 @@ WITHOUT_VERB = {
     **dict.fromkeys(("POST /v1/delegations/verify", "POST /v1/delegations/{id}/revoke"), AGENTS),
     **dict.fromkeys((f"GET /v1/delegations/{{id}}{what}" for what in ("", "/biscuit", "/proof-bundle")), AGENTS),
     "GET /v1/delegations/revocations": AGENTS,
+    **dict.fromkeys((f"{method} /v1/witness/requests" for method in ("GET", "POST")), AGENTS),
+    **dict.fromkeys((f"GET /v1/witness/requests/{{id}}{what}" for what in ("", "/consensus")), AGENTS),
+    "POST /v1/witness/requests/{id}/attest": AGENTS,
 }
 VERBS = {
     "GET /v1/attestations": "attestations.list",

@@ -71,6 +71,7 @@ LISTS = {
     "GET /v1/lake/datasets": {"items": Kind.BOUNDED},
     "GET /v1/lake/datasets/{name}": {"columns": Kind.BOUNDED, "rows": Kind.CUT},
     "GET /v1/log/entries": {"items": Kind.PAGE},
+    "GET /v1/witness/requests/{id}/consensus": {"votes": Kind.BOUNDED},
     "GET /v1/orgs": {"": Kind.PAGE},
     "GET /v1/policies/attributes": {"items": Kind.BOUNDED},
     "GET /v1/policies/decisions/{id}": {"policies": Kind.BOUNDED},
@@ -235,6 +236,8 @@ WRITES_OF_ONE = set(
     POST /v1/webhooks/endpoints
     POST /v1/webhooks/endpoints/{id}/rotate
     POST /v1/webhooks/test-delivery
+    POST /v1/witness/requests
+    POST /v1/witness/requests/{id}/attest
     PUT /v1/consumer/me/username
     PUT /v1/issuers/{id}/logo
     PUT /v1/platform/blog/posts/{id}

@@ -92,6 +92,12 @@ def undo_revision_38(connection: Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE users DROP COLUMN invited_address")
 
 
+def undo_revision_40(connection: Connection) -> None:
+    """Drop the tables of votes."""
+    for table in ("votes", "vote_requests"):
+        connection.exec_driver_sql(f"DROP TABLE {table}")
+
+
 UNDO = {
     26: undo_revision_26,
     27: undo_revision_27,
@@ -106,6 +112,7 @@ UNDO = {
     36: undo_revision_36,
     37: undo_revision_37,
     38: undo_revision_38,
+    40: undo_revision_40,
 }
 
 

@@ -23,6 +23,7 @@ from support.attestations import make_mint_body
 from support.in_process_server import make_client, serve_in_thread
 from support.issuers import register_issuer
 from support.protections import protect
+from support.votes import request_votes
 
 pytestmark = pytest.mark.one_world
 
@@ -57,6 +58,8 @@ class Fault(NamedTuple):
 
 
 AGENT = {"id": "agent"}
+VOTED = {"subject": "s", "claim_type": "t", "claim_value": "v"}
+VOTE = {"agent_id": "agent", "verdict": "confirm"}
 AGENT_FAULTS = [
     Fault("register_agent", {"display_name": TWO_LINES}, "/display_name"),
     Fault("register_agent", {"display_name": "A", "scopes": ["docs"]}, "/scopes/0"),
@@ -78,6 +81,8 @@ AGENT_FAULTS = [
     Fault("kill_agent", {"reason": " "}, "/reason", AGENT),
     Fault("create_delegation", {"scopes": ["docs"], "child": {"display_name": "B"}}, "/scopes/0", AGENT),
     Fault("verify_delegation_chain", {"chain": [], "required_scope": "docs:read"}, "/chain"),
+    Fault("create_witness_request", {"originator_agent_id": "agent", "claim": VOTED, "ttl_seconds": 1}, "/ttl_seconds"),
+    Fault("attest_witness_request", {**VOTE, "signature": "a.b.c"}, "/signature", {"id": "vote_request"}),
     Fault("open_agent_session", {"agent_id": "agent", "audience": ["ftp://a.example"]}, "/audience/0"),
 ]
 FAULTS = [
@@ -248,6 +253,7 @@ def make_world(tour: TourRecorder, access: AccessScenario) -> World:
     post = access.account.editor.post("/v1/platform/blog/posts", json=POST).json()
     protection, agent = protect(access.account.consumer), register_agent(key)
     ids |= {"agent": agent["id"], "agent_kid": key.get(f"/v1/agents/{agent['id']}/keys").json()["items"][0]["kid"]}
+    ids["vote_request"] = request_votes(key)["request_id"]
     return World(tour, issuer, {**ids, "profile": profile["id"], "post": post["id"], "protection": protection["id"]})
 
 

@@ -14,7 +14,7 @@ render_request = RowRenderer(
     required_witnesses="required_votes",
     claim=lambda row: VotedClaimIn(subject=row.subject, claim_type=row.claim_type, claim_value=row.claim_value),
 )
-_render_vote = RowRenderer(VoteOut, VoteRecord, vote_id="id", attested_at="created_at")
+_render_vote = RowRenderer(VoteOut, VoteRecord, computed=["key_log_index"], vote_id="id", attested_at="created_at")
 _render_result = RowRenderer(
     VoteResultOut,
     VoteRequestRecord,
@@ -34,4 +34,6 @@ def render_counted(counted: CountedVote) -> VoteResultOut:
 
 def render_consensus(consensus: Consensus) -> ConsensusOut:
     """Render what the votes decided, with each vote."""
-    return _render_consensus(consensus.request, votes=[_render_vote(row) for row in consensus.votes])
+    return _render_consensus(
+        consensus.request, votes=[_render_vote(each.row, key_log_index=each.key_log_index) for each in consensus.votes]
+    )

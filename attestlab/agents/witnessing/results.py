@@ -17,8 +17,16 @@ class CountedVote:
 
 
 @dataclass(frozen=True)
+class LoggedVote:
+    """A vote, and the log entry with which its agent got the key that signed it."""
+
+    row: VoteRecord
+    key_log_index: int
+
+
+@dataclass(frozen=True)
 class Consensus:
     """A request as it is now, with every vote about it, the earliest first."""
 
     request: VoteRequestRecord
-    votes: Sequence[VoteRecord] = field(repr=False)
+    votes: Sequence[LoggedVote] = field(repr=False)

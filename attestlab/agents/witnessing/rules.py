@@ -17,6 +17,7 @@ MAX_EVIDENCE_LENGTH: Final = 4000
 MIN_REQUIRED_VOTES: Final = 1
 MAX_REQUIRED_VOTES: Final = 10
 DEFAULT_REQUIRED_VOTES: Final = 3
+MAX_ABSTENTIONS: Final = 100  # so that all votes about a request fit one answer
 DEFAULT_MIN_TRUST_SCORE: Final = 0.5
 MIN_TTL_S: Final = 300
 MAX_TTL_S: Final = 604_800
@@ -97,6 +98,17 @@ def require_pending(status: RequestStatus, expires_at: datetime) -> None:
     when = f" It ended at {format_time(expires_at)}." if status is RequestStatus.EXPIRED else ""
     message = f"The request is {status}, so it takes no further vote.{when} Make another request."
     raise Conflict(message, details={"status": status.value})
+
+
+def require_room(tally: Tally, verdict: VoteVerdict) -> None:
+    """Require that a request takes another vote of this kind; only abstentions, which decide nothing, have a limit.
+
+    Raises:
+        Conflict: it has 100 abstentions.
+    """
+    if verdict is VoteVerdict.ABSTAIN and tally.abstain >= MAX_ABSTENTIONS:
+        message = f"{tally.abstain} agents have abstained; {MAX_ABSTENTIONS} may. Confirm, deny or do not vote."
+        raise Conflict(message, details={"reason": "too_many_abstentions", "limit": MAX_ABSTENTIONS})
 
 
 def require_independent(voter: Voter, originator: Voter) -> None:

@@ -12,7 +12,7 @@ from attestlab.agents.keys import AgentKeys
 from attestlab.agents.tables import AgentRecord
 from attestlab.agents.witnessing import rules, store
 from attestlab.agents.witnessing.ending import settle
-from attestlab.agents.witnessing.results import Consensus, CountedVote
+from attestlab.agents.witnessing.results import Consensus, CountedVote, LoggedVote
 from attestlab.agents.witnessing.rules import RequestStatus, Tally, Voter, VoteVerdict
 from attestlab.agents.witnessing.shapes import VoteIn, VoteRequestIn, VoteRequestsQuery
 from attestlab.agents.witnessing.tables import VoteRecord, VoteRequestRecord
@@ -78,7 +78,8 @@ class Witnessing:
         Raises:
             NotFound: the caller's tenant has no such request or agent.
             PermissionDenied: the caller is another agent, or the voter is not independent or has too little trust.
-            Conflict: the request is decided or expired, or the agent is not active or has voted.
+            Conflict: the request is decided or expired, or has 100 abstentions, or the agent is not active
+                or has voted.
             ValidationFailed: the key is the agent's own, and the signature is missing or not of this vote; or the
                 service holds the key, and there is a signature. `details` has what to sign.
         """
@@ -104,7 +105,7 @@ class Witnessing:
         with self.storage.read() as connection:
             row = store.get(connection.execute, request_id, tenant_id=caller.tenant_id)
             votes = store.list_votes(connection.execute, request_id)
-        return Consensus(_at(row, self.clock.now()), votes)
+        return Consensus(_at(row, self.clock.now()), [LoggedVote(*each) for each in votes])
 
     def _sign(
         self, tx: Transaction, agent: AgentRecord, request: VoteRequestRecord, body: VoteIn, now: datetime
@@ -182,7 +183,9 @@ def _require_may_vote(execute: Execute, agent: AgentRecord, request: VoteRequest
 def _count(
     tx: Transaction, request: VoteRequestRecord, verdict: VoteVerdict, context: AuditContext
 ) -> VoteRequestRecord:
-    tally = Tally(request.confirm, request.deny, request.abstain).add(verdict)
+    before = Tally(request.confirm, request.deny, request.abstain)
+    rules.require_room(before, verdict)
+    tally = before.add(verdict)
     status = rules.decide(tally, request.required_votes)
     if status is RequestStatus.PENDING:
         return audited_write.change(tx, store.requests, request, tally._asdict(), context)

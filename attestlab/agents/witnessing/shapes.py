@@ -137,6 +137,8 @@ class VoteOut(Out, wire_name="vote", source="CONTRACT 11.11"):
     """How sure the agent was. Format: 0-1."""
     kid: str
     """The key that signed. Format: agk_ and 24 hex digits."""
+    key_log_index: int
+    """The log entry with which the agent got this key. Format: from 0."""
     jws: str
     """What the agent signed, of the type agent-vote+jwt. Format: compact JWS, RFC 7515."""
     attested_at: Moment
@@ -161,7 +163,7 @@ class ConsensusOut(Out, wire_name="consensus", source="CONTRACT 11.11"):
     claim_sha256: str
     """The SHA-256 of the claim's canonical JSON, which every vote signs. Format: base64url, 43 characters."""
     votes: list[VoteOut]
-    """The votes, the earliest first. Format: at most one of each agent."""
+    """The votes, the earliest first. Format: one of each agent, at most 119."""
     decided_at: Moment | None
     """When the last vote decided it, or it expired. Format: RFC 3339 date-time, UTC, milliseconds."""
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, and_, func, or_, select
 
 from attestlab.agents.delegation.store import delegations
-from attestlab.agents.store import agents
+from attestlab.agents.store import agents, keys
 from attestlab.agents.witnessing.rules import RequestStatus
 from attestlab.agents.witnessing.shapes import VoteRequestsQuery
 from attestlab.agents.witnessing.tables import Vote, VoteRecord, VoteRequest, VoteRequestRecord
@@ -72,10 +72,11 @@ def find_overdue(tx: Transaction, *, now: datetime, limit: int) -> list[VoteRequ
     return fetch_all(tx.exec(query), VoteRequestRecord)
 
 
-def list_votes(execute: Execute, request_id: UUID) -> list[VoteRecord]:
-    """List the votes about a request, the earliest first."""
-    query = select(*votes.c).where(votes.c.request_id == request_id).order_by(votes.c.created_at, votes.c.id)
-    return fetch_all(execute(query), VoteRecord)
+def list_votes(execute: Execute, request_id: UUID) -> list[tuple[VoteRecord, int]]:
+    """List the votes about a request, the earliest first, each with the log index of the key that signed it."""
+    query = select(*votes.c, keys.c.log_index).join(keys, keys.c.kid == votes.c.kid)
+    earliest_first = query.where(votes.c.request_id == request_id).order_by(votes.c.created_at, votes.c.id)
+    return [(VoteRecord(*row[:-1]), row[-1]) for row in execute(earliest_first)]
 
 
 def find_vote(execute: Execute, request_id: UUID, agent_id: UUID) -> VoteRecord | None:

@@ -10,10 +10,12 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from attestlab.agents.witnessing import store
+from attestlab.agents.witnessing import rules, store
+from attestlab.agents.witnessing.rules import MAX_ABSTENTIONS, Tally, Voter, VoteVerdict
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.canonical_json import canonical, sha256_b64url
 from attestlab.core.encoding import format_time
+from attestlab.core.errors import Conflict, PermissionDenied
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.orgs.rules import Plan, Scope
@@ -252,6 +254,29 @@ def test_fifty_votes_of_one_agent_at_once_count_once(client: httpx.Client) -> No
     assert get_consensus(client, made)["confirm"] == 1
 
 
+@pytest.mark.parametrize("abstentions", [MAX_ABSTENTIONS - 1, MAX_ABSTENTIONS])
+def test_only_abstentions_have_a_limit(abstentions: int) -> None:
+    tally = Tally(0, 0, abstentions)
+    rules.require_room(tally, VoteVerdict.DENY)
+    if abstentions < MAX_ABSTENTIONS:
+        rules.require_room(tally, VoteVerdict.ABSTAIN)
+    else:
+        with pytest.raises(Conflict, match="100 agents have abstained"):
+            rules.require_room(tally, VoteVerdict.ABSTAIN)
+
+
+def test_an_agent_with_a_key_of_the_originator_is_not_independent() -> None:
+    """No tenant has a public key twice, so that only the rule can show it."""
+    first, second = uuid4(), uuid4()
+    originator = Voter(first, [first], [b"old", b"new"])
+    rules.require_independent(Voter(second, [second], [b"another"]), originator)
+
+    with pytest.raises(PermissionDenied) as refused:
+        rules.require_independent(Voter(second, [second], [b"old"]), originator)
+
+    assert refused.value.details == {"reason": "not_independent", "because": "same_key"}
+
+
 @pytest.mark.both_engines
 def test_a_request_expires_at_every_read_and_then_for_good(
     client: httpx.Client, clients: TenantClients, clock: FixedClock
@@ -318,9 +343,12 @@ def test_another_tenants_request_and_agents_are_unknown(client: httpx.Client, cl
     assert [each["request_id"] for each in listed] == [theirs_made["request_id"]]
 
 
-def test_requests_are_listed_by_page_and_by_originator(client: httpx.Client) -> None:
+def test_requests_are_listed_by_page_and_by_originator(client: httpx.Client, clock: FixedClock) -> None:
     agent = register_agent(client)
-    made = [request_votes(client, each) for each in (agent, None, agent)]
+    made = []
+    for originator in (agent, None, agent):
+        made.append(request_votes(client, originator))
+        clock.advance(timedelta(seconds=1))
 
     first = client.get(REQUESTS, params={"limit": 2}).json()
     rest = client.get(REQUESTS, params={"limit": 2, "cursor": first["next_cursor"]}).json()
