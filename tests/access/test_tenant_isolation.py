@@ -48,7 +48,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /v1/agents/{id}/keys/{kid}/compromise": {"reason": "not theirs"},
     "POST /v1/agents/{id}/delegations": {"scopes": ["docs:read"], "child": {"display_name": "Theirs"}},
     "POST /v1/delegations/{id}/revoke": {"reason": "not theirs"},
-    "POST /v1/witness/requests/{id}/attest": {"agent_id": "agent", "verdict": "confirm"},
+    "POST /v1/witness/requests/{id}/attest": {"agent_id": "the last id of the thing", "verdict": "confirm"},
     "POST /v1/agents/{id}/sign": {"payload": {"owner": "me"}},
     "PATCH /v1/consumer/inbox/{id}": {"read_state": "READ"},
     "PATCH /v1/consumer/protections/{id}": {"title": "Taken over"},
@@ -88,6 +88,11 @@ def name_of(route: Route) -> str:
     return f"{route.method} {route.path}"
 
 
+def make_open_vote(client: httpx.Client) -> str:
+    """Request votes; returns the request, and an agent that may vote."""
+    return f"{request_votes(client)['request_id']} {register_agent(client)['id']}"
+
+
 def things_of(account: PartyClients) -> dict[str, str]:
     """Returns an object of the account for each path parameter, by the path before it.
 
@@ -116,6 +121,7 @@ def things_of(account: PartyClients) -> dict[str, str]:
         "POST /v1/agents/{id}/delegations": register_agent(account.with_key, scopes=["docs:read"])["id"],
         "/v1/delegations": make_delegation(account.with_key)["delegation_id"],
         "/v1/witness/requests": request_votes(account.with_key)["request_id"],
+        "POST /v1/witness/requests/{id}/attest": make_open_vote(account.with_key),
         "POST /v1/delegations/{id}/revoke": make_delegation(account.with_key)["delegation_id"],
         "/v1/issuers": issuer["id"],
         "/v1/governance/issuer-requests": account.asked_for(issuer["id"]),
@@ -200,6 +206,8 @@ def ask(client: httpx.Client, route: Route, thing: str) -> httpx.Response:
     parts = cycle(thing.split())
     path = _IN_PATH.sub(lambda _: next(parts), route.path.replace("{version}", "1"))
     body = None if route.method in ("GET", "DELETE") else BODIES.get(name_of(route), {})
+    if body and "agent_id" in body:
+        body = {**body, "agent_id": thing.split()[-1]}
     return client.request(route.method, path, json=body, headers={**REQUEST_ID, "Idempotency-Key": str(uuid4())})
 
 
