@@ -35,13 +35,13 @@ def refuse_signature(of: str, reason: str = "") -> ValidationFailed:
     return ValidationFailed.of(FIELD, "signature_invalid", message)
 
 
-def require_recent(issued_at: datetime, *, now: datetime, field: str = FIELD) -> None:
-    """Require that a holder signed within five minutes of the service's time.
+def require_recent(iat: float, *, now: datetime, field: str = FIELD) -> None:
+    """Require that a holder signed within five minutes of the service's time; `iat` is in seconds since 1970.
 
     Raises:
         ValidationFailed: the signed time is further away.
     """
-    age_s = abs((now - issued_at).total_seconds())
+    age_s = abs(now.timestamp() - iat)
     if age_s > MAX_AGE.total_seconds():
         message = (
             f"The signed iat differs from the service's time by {age_s:.0f} s; at most 300 s are allowed. "

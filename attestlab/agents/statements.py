@@ -6,11 +6,10 @@ that no member of it stands where another kind of token has one.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from attestlab.agents import rules, store
+from attestlab.agents import holder_signatures, rules, store
 from attestlab.agents.keys import ALG, AgentKeys
 from attestlab.agents.shapes import AgentStatementIn
 from attestlab.agents.tables import AgentKeyRecord
@@ -28,7 +27,6 @@ from attestlab.orgs.rules import Caller
 
 STATEMENT_TYPE: Final = "agent-statement+jwt"
 STATEMENT_LIMIT_BYTES: Final = 16 * 1024
-MAX_AGE: Final = timedelta(minutes=5)  # of the time that the holder of an own key signs
 
 
 class AgentStatement(NamedTuple):
@@ -94,35 +92,17 @@ class AgentStatements:
             _require_no_signature(body)
             return f"{signed.decode('ascii')}.{b64url_encode(signing.sign(ALG, private, signed))}"
         if body.signature is None or body.iat is None or body.jti is None:
-            raise _ask_for_signature(signed, claims)
-        self._require_recent(claims)
+            what = "iat, jti and the JWS as signature, with the same payload"
+            raise holder_signatures.ask_for_signature(signed.decode("ascii"), what, iat=claims.iat, jti=str(claims.jti))
+        holder_signatures.require_recent(claims.iat, now=self.clock.now(), field="/iat")
         _require_signed(body.signature, signed, key)
         return body.signature
-
-    def _require_recent(self, claims: _Claims) -> None:
-        """Require that the holder of an own key signed the time of now, within five minutes."""
-        age_s = self.clock.now().timestamp() - claims.iat
-        if abs(age_s) > MAX_AGE.total_seconds():
-            message = f"iat differs from the service's time by {abs(age_s):.0f} s; at most 300 s are allowed."
-            raise ValidationFailed.of("/iat", "not_recent", message)
 
 
 def _require_no_signature(body: AgentStatementIn) -> None:
     for name in ("signature", "iat", "jti"):
         if getattr(body, name) is not None:
-            message = f"{name} is only for agents with a key of their own. Omit it."
-            raise ValidationFailed.of(f"/{name}", "external_only", message)
-
-
-def _ask_for_signature(signed: bytes, claims: _Claims) -> ValidationFailed:
-    """Build the error that gives the holder of an own key the exact bytes to sign."""
-    message = (
-        "The agent's key is its own: sign details.signing_input_b64url, then send iat, jti and the JWS as signature, "
-        "with the same payload."
-    )
-    error = ValidationFailed.of("/signature", "signature_required", message)
-    error.details |= {"signing_input_b64url": signed.decode("ascii"), "iat": claims.iat, "jti": str(claims.jti)}
-    return error
+            raise holder_signatures.refuse_superfluous(name)
 
 
 def _require_signed(token: str, signed: bytes, key: AgentKeyRecord) -> None:
@@ -132,5 +112,4 @@ def _require_signed(token: str, signed: bytes, key: AgentKeyRecord) -> None:
             raise SignatureInvalid("another header or payload")
         signing.verify(ALG, signing.load_public(ALG, key.spki), b64url_decode(signature), signed)
     except (SignatureInvalid, ValidationFailed):
-        message = "The signature is not that of the agent's key over this payload, iat and jti."
-        raise ValidationFailed.of("/signature", "signature_invalid", message) from None
+        raise holder_signatures.refuse_signature("payload, iat and jti") from None

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from datetime import datetime
+from typing import NamedTuple
 
+from attestlab.agents import holder_signatures
 from attestlab.agents.delegation.hops import ALGORITHM, Hop, read_hop
 from attestlab.agents.tables import AgentKeyRecord
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.signing import PrivateKey
-from attestlab.core.errors import IntegrityFailed, ValidationFailed
-
-MAX_AGE: Final = timedelta(minutes=5)  # between what the service proposed and the signature
+from attestlab.core.errors import IntegrityFailed
 
 
 class SignedByParent(NamedTuple):
@@ -39,22 +38,12 @@ def sign_hop(
     """
     if private is not None:
         if signature is not None:
-            message = "The service holds the parent's key and signs itself. Omit signature."
-            raise ValidationFailed.of("/signature", "external_only", message)
+            raise holder_signatures.refuse_superfluous("signature")
         return SignedByParent(unsigned.sign(key.kid, private), unsigned)
     if signature is None:
-        raise _ask_for_signature(unsigned, key)
+        signing_input = unsigned.signing_input(key.kid)
+        raise holder_signatures.ask_for_signature(signing_input, "the same body with the JWS as signature")
     return SignedByParent(signature, _read_signed(signature, unsigned, key, now, is_end_fixed))
-
-
-def _ask_for_signature(unsigned: Hop, key: AgentKeyRecord) -> ValidationFailed:
-    message = (
-        "The parent's key is its own: sign details.signing_input_b64url within five minutes, then send the same body "
-        "with the JWS as signature."
-    )
-    error = ValidationFailed.of("/signature", "signature_required", message)
-    error.details["signing_input_b64url"] = unsigned.signing_input(key.kid)
-    return error
 
 
 def _read_signed(signature: str, unsigned: Hop, key: AgentKeyRecord, now: datetime, is_end_fixed: bool) -> Hop:
@@ -68,9 +57,6 @@ def _read_signed(signature: str, unsigned: Hop, key: AgentKeyRecord, now: dateti
             raise IntegrityFailed("It states another delegation than the request.")
         read.jws.verify(ALGORITHM, signing.load_public(ALGORITHM, key.spki))
     except IntegrityFailed as error:
-        message = f"The signature is not that of the parent's key over this delegation. {error.message}"
-        raise ValidationFailed.of("/signature", "signature_invalid", message) from None
-    if abs(now - read.hop.issued_at) > MAX_AGE:
-        message = "The signed iat differs from the service's time by more than 300 s. Ask again what to sign."
-        raise ValidationFailed.of("/signature", "not_recent", message)
+        raise holder_signatures.refuse_signature("delegation", error.message) from None
+    holder_signatures.require_recent(read.hop.issued_at.timestamp(), now=now)
     return read.hop

@@ -111,7 +111,7 @@ def _read_signed(signature: str, unsigned: UnsignedVote, key: AgentKeyRecord, no
         verify_vote(signature, proposed, key)
     except IntegrityFailed as error:
         raise holder_signatures.refuse_signature("vote", error.message) from None
-    holder_signatures.require_recent(proposed.issued_at, now=now)
+    holder_signatures.require_recent(proposed.issued_at.timestamp(), now=now)
     return proposed
 
 
