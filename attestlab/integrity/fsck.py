@@ -224,26 +224,18 @@ def _check_signed(row: _SignedColumns, content: SignedContent, spki: bytes, entr
 
 def _check_status_changes(connection: Connection) -> Iterator[Problem]:
     """Compare the status of attestations in the rows with the log."""
-    for where, message in attestation_integrity.find_inconsistencies(connection):
-        yield Problem("attestation", where, message)
+    yield from (Problem("attestation", *found) for found in attestation_integrity.find_inconsistencies(connection))
 
 
 def _check_issuers(connection: Connection) -> Iterator[Problem]:
     """Compare the status of issuers and keys in the rows with the log."""
-    for where, message in issuer_integrity.find_inconsistencies(connection):
-        yield Problem("standing", where, message)
+    yield from (Problem("standing", *found) for found in issuer_integrity.find_inconsistencies(connection))
 
 
 def _check_agents(connection: Connection) -> Iterator[Problem]:
-    """Compare the status of agents and their keys in the rows with the log."""
-    for where, message in agent_integrity.find_inconsistencies(connection):
-        yield Problem("agent", where, message)
-
-
-def _check_votes(connection: Connection) -> Iterator[Problem]:
-    """Compare votes with what their agents signed, and requests with their votes."""
-    for where, message in vote_integrity.find_inconsistencies(connection):
-        yield Problem("witness_vote", where, message)
+    """Compare agents and their keys with the log, and votes with what their agents signed."""
+    for kind, check in (("agent", agent_integrity), ("witness_vote", vote_integrity)):
+        yield from (Problem(kind, *found) for found in check.find_inconsistencies(connection))
 
 
 def _check_keys(connection: Connection, lab: Installation) -> Iterator[Problem]:
@@ -394,7 +386,6 @@ _CHECKS: dict[str, Callable[[Connection, Installation, FsckPart], Iterator[Probl
     "ends": lambda connection, _lab, _part: _check_status_changes(connection),
     "standings": lambda connection, _lab, _part: _check_issuers(connection),
     "agents": lambda connection, _lab, _part: _check_agents(connection),
-    "votes": lambda connection, _lab, _part: _check_votes(connection),
     "keys": lambda connection, lab, _part: _check_keys(connection, lab),
     "keyring": lambda connection, lab, _part: _check_keyring(connection, lab),
     "audit": lambda connection, _lab, _part: check_audit_trails(connection, other_chains=_OTHER_CHAINS),

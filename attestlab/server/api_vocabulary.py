@@ -72,7 +72,7 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "DelegationStatus": delegation_rules.DelegationStatus,
     "DelegationDirection": delegation_rules.Direction,
     "ChainVerdict": delegation_rules.ChainVerdict,
-    "VoteRequestStatus": witnessing_rules.RequestStatus,
+    "VoteRequestStatus": witnessing_rules.VoteRequestStatus,
     "VoteVerdict": witnessing_rules.VoteVerdict,
     "AgentTrustLevel": agent_rules.TrustLevel,
     "ReceiptStatus": ReceiptStatus,

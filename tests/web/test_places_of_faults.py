@@ -82,7 +82,7 @@ AGENT_FAULTS = [
     Fault("create_delegation", {"scopes": ["docs"], "child": {"display_name": "B"}}, "/scopes/0", AGENT),
     Fault("verify_delegation_chain", {"chain": [], "required_scope": "docs:read"}, "/chain"),
     Fault("create_witness_request", {"originator_agent_id": "agent", "claim": VOTED, "ttl_seconds": 1}, "/ttl_seconds"),
-    Fault("attest_witness_request", {**VOTE, "signature": "a.b.c"}, "/signature", {"id": "vote_request"}),
+    Fault("create_witness_vote", {**VOTE, "signature": "a.b.c"}, "/signature", {"id": "vote_request"}),
     Fault("open_agent_session", {"agent_id": "agent", "audience": ["ftp://a.example"]}, "/audience/0"),
 ]
 FAULTS = [

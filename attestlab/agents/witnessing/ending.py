@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attestlab.agents.witnessing import store
 from attestlab.agents.witnessing.events import WitnessDecided
-from attestlab.agents.witnessing.rules import RequestStatus
+from attestlab.agents.witnessing.rules import VoteRequestStatus
 from attestlab.agents.witnessing.tables import VoteRequestRecord
 from attestlab.attestations.lifecycle import TIMEKEEPER
 from attestlab.core.clock import Clock
@@ -35,13 +35,15 @@ class ExpiryOfRequests:
             self.log.time.require_credible(tx.connection)
         for row in rows:
             context = AuditContext(row.tenant_id, TIMEKEEPER, "witness_request.expire", now)
-            settle(tx, row, RequestStatus.EXPIRED, context)
+            settle(tx, row, VoteRequestStatus.EXPIRED, context)
         return len(rows)
 
 
-def settle(tx: Transaction, row: VoteRequestRecord, status: RequestStatus, context: AuditContext) -> VoteRequestRecord:
+def settle(
+    tx: Transaction, row: VoteRequestRecord, status: VoteRequestStatus, context: AuditContext
+) -> VoteRequestRecord:
     """Write the final status of a pending request, with its audit line and its event; `row` has the last tally."""
-    decided_at = row.expires_at if status is RequestStatus.EXPIRED else context.at
+    decided_at = row.expires_at if status is VoteRequestStatus.EXPIRED else context.at
     ended = row._replace(status=status.value, decided_at=decided_at)
     changes = {name: getattr(ended, name) for name in _ENDED}
     audited_write.change(tx, store.requests, row, changes, context)

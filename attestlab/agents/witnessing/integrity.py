@@ -9,7 +9,7 @@ from sqlalchemy import Connection, func, select
 from attestlab.agents import store as agent_store
 from attestlab.agents.tables import AgentKeyRecord
 from attestlab.agents.witnessing import rules, store
-from attestlab.agents.witnessing.rules import RequestStatus, Tally, VoteVerdict
+from attestlab.agents.witnessing.rules import VoteRequestStatus, VoteTally, VoteVerdict
 from attestlab.agents.witnessing.tables import VoteRecord, VoteRequestRecord
 from attestlab.agents.witnessing.vote_tokens import (
     UnsignedVote,
@@ -20,7 +20,7 @@ from attestlab.agents.witnessing.vote_tokens import (
 from attestlab.core.errors import AttestLabError
 
 PAGE = 500
-_UNENDED = (RequestStatus.PENDING, RequestStatus.EXPIRED)
+_UNENDED = (VoteRequestStatus.PENDING, VoteRequestStatus.EXPIRED)
 
 
 def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
@@ -78,16 +78,16 @@ def _check_requests(connection: Connection) -> Iterator[tuple[str, str]]:
     width = len(store.requests.c)
     for row in connection.execute(query):
         request = VoteRequestRecord(*row[:width])
-        problem = _find_difference(request, Tally(*row[width:]))
+        problem = _find_difference(request, VoteTally(*row[width:]))
         if problem is not None:
             yield str(request.id), problem
 
 
-def _find_difference(row: VoteRequestRecord, voted: Tally) -> str | None:
+def _find_difference(row: VoteRequestRecord, voted: VoteTally) -> str | None:
     if rules.compute_claim_digest(row.subject, row.claim_type, row.claim_value) != row.claim_sha256:
         return "its claim is not the one of its digest"
     if (row.confirm, row.deny, row.abstain) != voted:
         return f"its tally is {row.confirm}, {row.deny}, {row.abstain}, but its votes count {tuple(voted)}"
     decided = rules.decide(voted, row.required_votes)
-    is_right = row.status in _UNENDED if decided is RequestStatus.PENDING else row.status == decided
+    is_right = row.status in _UNENDED if decided is VoteRequestStatus.PENDING else row.status == decided
     return None if is_right else f"its status is {row.status}, but its votes make it {decided}"

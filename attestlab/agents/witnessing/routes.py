@@ -74,7 +74,7 @@ def get_witness_request(id: UUID, caller: Caller, witnessing: Witnessing) -> Vot
     status=201,
     raises=(Conflict, NotFound, PermissionDenied),
 )
-def attest_witness_request(
+def create_witness_vote(
     id: UUID, body: VoteIn, tx: Transaction, caller: Caller, witnessing: Witnessing
 ) -> VoteResultOut:
     """Vote about a claim, once, as an agent that is independent of the one that makes it.

@@ -24,7 +24,7 @@ MAX_TTL_S: Final = 604_800
 DEFAULT_TTL_S: Final = 86_400
 
 
-class RequestStatus(StrEnum):
+class VoteRequestStatus(StrEnum):
     """State of a request: pending until its votes decide it or its time is over; then it stays."""
 
     PENDING = "pending"
@@ -41,14 +41,14 @@ class VoteVerdict(StrEnum):
     ABSTAIN = "abstain"
 
 
-class Tally(NamedTuple):
+class VoteTally(NamedTuple):
     """The votes about a request, counted by verdict."""
 
     confirm: int
     deny: int
     abstain: int
 
-    def add(self, verdict: VoteVerdict) -> Tally:
+    def add(self, verdict: VoteVerdict) -> VoteTally:
         """Return the tally with one more vote."""
         return self._replace(**{verdict.value: getattr(self, verdict.value) + 1})
 
@@ -71,36 +71,36 @@ def compute_claim_digest(subject: str, claim_type: str, claim_value: str) -> str
     return sha256_b64url(canonical({"claim_type": claim_type, "claim_value": claim_value, "subject": subject}))
 
 
-def status_at(stored: str, expires_at: datetime, now: datetime) -> RequestStatus:
+def status_at(stored: str, expires_at: datetime, now: datetime) -> VoteRequestStatus:
     """Return the status of a request at this time: a pending one expires before the sweeper records it."""
-    status = RequestStatus(stored)
-    is_over = status is RequestStatus.PENDING and now >= expires_at
-    return RequestStatus.EXPIRED if is_over else status
+    status = VoteRequestStatus(stored)
+    is_over = status is VoteRequestStatus.PENDING and now >= expires_at
+    return VoteRequestStatus.EXPIRED if is_over else status
 
 
-def decide(tally: Tally, required_votes: int) -> RequestStatus:
+def decide(tally: VoteTally, required_votes: int) -> VoteRequestStatus:
     """Return what the votes decide: `required_votes` confirms or as many denies; abstentions decide nothing."""
     if tally.confirm >= required_votes:
-        return RequestStatus.CONFIRMED
+        return VoteRequestStatus.CONFIRMED
     if tally.deny >= required_votes:
-        return RequestStatus.DENIED
-    return RequestStatus.PENDING
+        return VoteRequestStatus.DENIED
+    return VoteRequestStatus.PENDING
 
 
-def require_pending(status: RequestStatus, expires_at: datetime) -> None:
+def require_pending(status: VoteRequestStatus, expires_at: datetime) -> None:
     """Require a request that still takes votes.
 
     Raises:
         Conflict: it is decided or expired; `details.status` says which.
     """
-    if status is RequestStatus.PENDING:
+    if status is VoteRequestStatus.PENDING:
         return
-    when = f" It ended at {format_time(expires_at)}." if status is RequestStatus.EXPIRED else ""
+    when = f" It ended at {format_time(expires_at)}." if status is VoteRequestStatus.EXPIRED else ""
     message = f"The request is {status}, so it takes no further vote.{when} Make another request."
     raise Conflict(message, details={"status": status.value})
 
 
-def require_room(tally: Tally, verdict: VoteVerdict) -> None:
+def require_room(tally: VoteTally, verdict: VoteVerdict) -> None:
     """Require that a request takes another vote of this kind; only abstentions, which decide nothing, have a limit.
 
     Raises:

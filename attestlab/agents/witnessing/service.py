@@ -13,7 +13,7 @@ from attestlab.agents.tables import AgentRecord
 from attestlab.agents.witnessing import rules, store
 from attestlab.agents.witnessing.ending import settle
 from attestlab.agents.witnessing.results import Consensus, CountedVote, LoggedVote
-from attestlab.agents.witnessing.rules import RequestStatus, Tally, Voter, VoteVerdict
+from attestlab.agents.witnessing.rules import Voter, VoteRequestStatus, VoteTally, VoteVerdict
 from attestlab.agents.witnessing.shapes import VoteIn, VoteRequestIn, VoteRequestsQuery
 from attestlab.agents.witnessing.tables import VoteRecord, VoteRequestRecord
 from attestlab.agents.witnessing.vote_tokens import UnsignedVote, compute_evidence_digest, sign_vote
@@ -151,7 +151,7 @@ def _build_request(originator_id: UUID, body: VoteRequestIn, tenant_id: UUID, no
         claim_sha256=rules.compute_claim_digest(claim.subject, claim.claim_type, claim.claim_value),
         required_votes=body.required_witnesses,
         min_trust_score=body.min_trust_score,
-        status=RequestStatus.PENDING.value,
+        status=VoteRequestStatus.PENDING.value,
         confirm=0,
         deny=0,
         abstain=0,
@@ -183,11 +183,11 @@ def _require_may_vote(execute: Execute, agent: AgentRecord, request: VoteRequest
 def _count(
     tx: Transaction, request: VoteRequestRecord, verdict: VoteVerdict, context: AuditContext
 ) -> VoteRequestRecord:
-    before = Tally(request.confirm, request.deny, request.abstain)
+    before = VoteTally(request.confirm, request.deny, request.abstain)
     rules.require_room(before, verdict)
     tally = before.add(verdict)
     status = rules.decide(tally, request.required_votes)
-    if status is RequestStatus.PENDING:
+    if status is VoteRequestStatus.PENDING:
         return audited_write.change(tx, store.requests, request, tally._asdict(), context)
     return settle(tx, request._replace(**tally._asdict()), status, context)
 
@@ -195,6 +195,6 @@ def _count(
 def _at(row: VoteRequestRecord, now: datetime) -> VoteRequestRecord:
     """Return a request as it is at this time: expired since its end, before the sweeper records it."""
     status = rules.status_at(row.status, row.expires_at, now)
-    if status is RequestStatus.EXPIRED:
+    if status is VoteRequestStatus.EXPIRED:
         return row._replace(status=status.value, decided_at=row.expires_at)
     return row

@@ -15,7 +15,7 @@ from attestlab.agents.witnessing.rules import (
     MAX_TTL_S,
     MIN_REQUIRED_VOTES,
     MIN_TTL_S,
-    RequestStatus,
+    VoteRequestStatus,
     VoteVerdict,
 )
 from attestlab.agents.witnessing.vote_tokens import MAX_VOTE_LENGTH
@@ -24,8 +24,8 @@ from attestlab.core.shapes import In, Moment, Out, Uuid, one_of
 from attestlab.web.paging import PageQuery
 
 ClaimText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CLAIM_TEXT_LENGTH)]
-Share = Annotated[float, Field(ge=0, le=1)]
-RequestStatusName = Annotated[str, one_of(RequestStatus)]
+UnitShare = Annotated[float, Field(ge=0, le=1)]
+VoteRequestStatusName = Annotated[str, one_of(VoteRequestStatus)]
 VerdictName = Annotated[str, one_of(VoteVerdict)]
 
 
@@ -49,7 +49,7 @@ class VoteRequestIn(In, wire_name="vote_request_input", source="CONTRACT 11.11")
     """The claim."""
     required_witnesses: Annotated[int, Field(ge=MIN_REQUIRED_VOTES, le=MAX_REQUIRED_VOTES)] = DEFAULT_REQUIRED_VOTES
     """How many agents must confirm, or deny, to decide. Format: 1-10, by default 3."""
-    min_trust_score: Share = DEFAULT_MIN_TRUST_SCORE
+    min_trust_score: UnitShare = DEFAULT_MIN_TRUST_SCORE
     """The least trust score of who votes. Format: 0-1, by default 0.5."""
     ttl_seconds: Annotated[int, Field(ge=MIN_TTL_S, le=MAX_TTL_S)] = DEFAULT_TTL_S
     """How long it takes votes. Format: 300-604800 seconds, by default 86400."""
@@ -64,7 +64,7 @@ class VoteIn(In, wire_name="vote_input", source="CONTRACT 11.11"):
     """What it says. Format: confirm, deny or abstain."""
     evidence: Annotated[str, StringConstraints(min_length=1, max_length=MAX_EVIDENCE_LENGTH)] | None = None
     """Why; the vote signs its SHA-256. Format: text, 1-4000 characters."""
-    confidence: Share | None = None
+    confidence: UnitShare | None = None
     """How sure the agent is; it does not weigh the vote. Format: 0-1."""
     signature: Annotated[str, StringConstraints(min_length=1, max_length=MAX_VOTE_LENGTH)] | None = None
     """Own keys: the vote as the agent's holder signed it. Format: compact JWS, RFC 7515."""
@@ -85,7 +85,7 @@ class VoteRequestOut(Out, wire_name="vote_request", source="CONTRACT 11.11"):
     """How many agents must confirm, or deny, to decide. Format: 1-10."""
     min_trust_score: float
     """The least trust score of who votes. Format: 0-1."""
-    status: RequestStatusName
+    status: VoteRequestStatusName
     """What the votes decided. Format: pending, confirmed, denied or expired."""
     confirm: int
     """The votes that confirm. Format: from 0."""
@@ -110,7 +110,7 @@ class VoteResultOut(Out, wire_name="vote_result", source="CONTRACT 11.11"):
     """The request. Format: UUID, 36 characters."""
     verdict: VerdictName
     """What the agent said. Format: confirm, deny or abstain."""
-    status: RequestStatusName
+    status: VoteRequestStatusName
     """What the votes decided. Format: pending, confirmed or denied."""
     confirm: int
     """The votes that confirm. Format: from 0."""
@@ -150,7 +150,7 @@ class ConsensusOut(Out, wire_name="consensus", source="CONTRACT 11.11"):
 
     request_id: Uuid
     """The request. Format: UUID, 36 characters."""
-    status: RequestStatusName
+    status: VoteRequestStatusName
     """What the votes decided. Format: pending, confirmed, denied or expired."""
     confirm: int
     """The votes that confirm. Format: from 0."""
@@ -171,7 +171,7 @@ class ConsensusOut(Out, wire_name="consensus", source="CONTRACT 11.11"):
 class VoteRequestsQuery(PageQuery, Filters, wire_name="vote_requests_query", source="CONTRACT 11.11"):
     """Filters of the list of requests for votes."""
 
-    status: Annotated[RequestStatus | None, NO_CONDITION] = None
+    status: Annotated[VoteRequestStatus | None, NO_CONDITION] = None
     """Only requests in this state. Format: pending, confirmed, denied or expired."""
     originator_agent_id: Annotated[Uuid | None, Where("originator_agent_id")] = None
     """Only requests about claims of this agent. Format: UUID, 36 characters."""

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, and_, func, or_, select
 
 from attestlab.agents.delegation.store import delegations
 from attestlab.agents.store import agents, keys
-from attestlab.agents.witnessing.rules import RequestStatus
+from attestlab.agents.witnessing.rules import VoteRequestStatus
 from attestlab.agents.witnessing.shapes import VoteRequestsQuery
 from attestlab.agents.witnessing.tables import Vote, VoteRecord, VoteRequest, VoteRequestRecord
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
@@ -56,18 +56,18 @@ def page(
     return fetch_all(execute(newest_first), VoteRequestRecord)
 
 
-def _has_status(status: RequestStatus, now: datetime) -> ColumnElement[bool]:
+def _has_status(status: VoteRequestStatus, now: datetime) -> ColumnElement[bool]:
     """Whether a request has a status now: a pending one whose time is over has expired, whatever the row says."""
-    pending = requests.c.status == RequestStatus.PENDING.value
-    if status is RequestStatus.PENDING:
+    pending = requests.c.status == VoteRequestStatus.PENDING.value
+    if status is VoteRequestStatus.PENDING:
         return and_(pending, requests.c.expires_at > now)
     stored = requests.c.status == status.value
-    return or_(stored, and_(pending, requests.c.expires_at <= now)) if status is RequestStatus.EXPIRED else stored
+    return or_(stored, and_(pending, requests.c.expires_at <= now)) if status is VoteRequestStatus.EXPIRED else stored
 
 
 def find_overdue(tx: Transaction, *, now: datetime, limit: int) -> list[VoteRequestRecord]:
     """Find up to `limit` pending requests of all tenants whose time is over, earliest first."""
-    due = (requests.c.status == RequestStatus.PENDING.value, requests.c.expires_at <= now)
+    due = (requests.c.status == VoteRequestStatus.PENDING.value, requests.c.expires_at <= now)
     query = select(*requests.c).where(*due).order_by(requests.c.expires_at).limit(limit)
     return fetch_all(tx.exec(query), VoteRequestRecord)
 
@@ -92,11 +92,11 @@ def has_vote(execute: Execute, vote_id: UUID) -> bool:
 
 def count_decisions(execute: Execute, agent_id: UUID) -> DecisionCount:
     """Count the decided requests that an agent made; expired ones have no decision and do not count."""
-    decided = (RequestStatus.CONFIRMED.value, RequestStatus.DENIED.value)
+    decided = (VoteRequestStatus.CONFIRMED.value, VoteRequestStatus.DENIED.value)
     theirs = (requests.c.originator_agent_id == agent_id, requests.c.status.in_(decided))
     query = select(requests.c.status, func.count()).where(*theirs).group_by(requests.c.status)
     counts: dict[str, int] = {row[0]: row[1] for row in execute(query)}
-    return DecisionCount(counts.get(RequestStatus.CONFIRMED.value, 0), sum(counts.values()))
+    return DecisionCount(counts.get(VoteRequestStatus.CONFIRMED.value, 0), sum(counts.values()))
 
 
 def list_lineage(execute: Execute, agent_id: UUID, *, since: datetime) -> frozenset[UUID]:

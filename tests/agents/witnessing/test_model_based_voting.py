@@ -167,7 +167,7 @@ class Votes(RuleBasedStateMachine):
 
 @pytest.mark.more_in_soak
 def test_requests_and_votes_follow_the_model(lab: Installation, clock: FixedClock) -> None:
-    """Each run has a tenant of its own in one installation."""
+    """Each run has another tenant of one installation."""
     machine = type("VotesOfOneLab", (Votes,), {"lab": lab, "clock": clock})
     run_state_machine_as_test(
         machine, settings=settings(max_examples=examples(10, many=200), stateful_step_count=20, deadline=None)

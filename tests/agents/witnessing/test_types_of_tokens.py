@@ -51,7 +51,10 @@ def read_typed(typ: str) -> Callable[[str], object]:
 
 VOTE = UnsignedVote(uuid4(), AGENT, OTHER, "A" * 43, VoteVerdict.CONFIRM, None, None, NOON)
 HOP = hops.Hop(
-    *(str(UUID(int=number)) for number in range(4)),
+    id=str(AGENT),
+    tenant_id=str(OTHER),
+    parent=str(AGENT),
+    child=str(OTHER),
     child_key="A" * 43,
     scopes=parse_scopes(["docs:read"]),
     depth=1,
@@ -83,7 +86,7 @@ def test_each_token_is_read_and_others_verify_it_and_its_type(name: str) -> None
     token = sign(kind.typ, kind.payload)
 
     kind.read(token)
-    judged = joserfc_jws.deserialize_compact(token, joserfc_jwk.import_key(JWK), algorithms=["EdDSA"])
+    judged = joserfc_jws.deserialize_compact(token, joserfc_jwk.OKPKey.import_key({**JWK}), algorithms=["EdDSA"])
     theirs = jwcrypto.jws.JWS()
     theirs.allowed_algs = ["EdDSA"]
     theirs.deserialize(token, jwcrypto.jwk.JWK(**JWK))
@@ -98,7 +101,7 @@ def test_no_token_passes_as_another_type(signed: str, wanted: str) -> None:
     """Not with its own payload, nor with that of the other type, whose signature others find valid."""
     for payload in (KINDS[signed].payload, KINDS[wanted].payload):
         token = sign(KINDS[signed].typ, payload)
-        judged = joserfc_jws.deserialize_compact(token, joserfc_jwk.import_key(JWK), algorithms=["EdDSA"])
+        judged = joserfc_jws.deserialize_compact(token, joserfc_jwk.OKPKey.import_key({**JWK}), algorithms=["EdDSA"])
         assert judged.protected["typ"] != KINDS[wanted].typ
 
         with pytest.raises(AttestLabError):

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from attestlab.agents.witnessing import rules, store
-from attestlab.agents.witnessing.rules import MAX_ABSTENTIONS, Tally, Voter, VoteVerdict
+from attestlab.agents.witnessing.rules import MAX_ABSTENTIONS, Voter, VoteTally, VoteVerdict
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.canonical_json import canonical, sha256_b64url
 from attestlab.core.encoding import format_time
@@ -256,7 +256,7 @@ def test_fifty_votes_of_one_agent_at_once_count_once(client: httpx.Client) -> No
 
 @pytest.mark.parametrize("abstentions", [MAX_ABSTENTIONS - 1, MAX_ABSTENTIONS])
 def test_only_abstentions_have_a_limit(abstentions: int) -> None:
-    tally = Tally(0, 0, abstentions)
+    tally = VoteTally(0, 0, abstentions)
     rules.require_room(tally, VoteVerdict.DENY)
     if abstentions < MAX_ABSTENTIONS:
         rules.require_room(tally, VoteVerdict.ABSTAIN)

@@ -16,5 +16,5 @@ def visit_votes(tour: TourRecorder) -> None:
     tour.call("list_witness_requests", key, status="pending", limit=1)
     tour.call("get_witness_request", key, **place)
     vote = {"agent_id": auditor["id"], "verdict": "confirm", "evidence": "The sum of its lines", "confidence": 0.95}
-    tour.call("attest_witness_request", key, vote, **place)
+    tour.call("create_witness_vote", key, vote, **place)
     tour.call("get_witness_consensus", key, **place)
