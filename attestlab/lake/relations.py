@@ -172,6 +172,9 @@ class TenantLake:
         self.inbox_items = self._reader("inbox_items")
         self.usage = self._reader("usage")
         self.invoices = self._reader("invoices")
+        self.agents = self._reader("agents")
+        self.agent_sessions = self._reader("agent_sessions")
+        self.delegations = self._reader("delegations")
 
     def sql(self, query: str, parameters: SqlParameters = None) -> Relation:
         """Run one query that reads the data sets by their names, all as of one moment.

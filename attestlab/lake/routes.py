@@ -48,7 +48,8 @@ async def get_lake_dataset(
     A client that accepts `application/vnd.apache.arrow.stream` gets Arrow. The data set needs its scope:
     `attestations:read` for attestations, receipts, verifications and inbox_items, `issuers:read` for issuers,
     `audit:read` for audit, `risk:read` for signals, raw_events, cases and challenges, `policies:read` for decisions and
-    policies, `webhooks:read` for deliveries, `billing:read` for usage and invoices.
+    policies, `webhooks:read` for deliveries, `billing:read` for usage and invoices,
+    `agents:read` for agents, agent_sessions and delegations.
     """
     columns = [] if query.columns is None else query.columns.split(",")
     wanted = DatasetRequest(name, query.start, query.end, columns, choose_format(request.header("Accept")))

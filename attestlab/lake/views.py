@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from attestlab.agents.rules import AgentStatus, AgentType
 from attestlab.attestations.receipt_content import ReceiptStatus
 from attestlab.attestations.rules import Status, Verdict
 from attestlab.billing.rules import InvoiceStatus
 from attestlab.consumer.inbox.rules import DeliveryState
-from attestlab.issuers.rules import IssuerStatus, KeyStatus, RiskRating, TrustTier
-from attestlab.lake import current_rows, datasets
+from attestlab.issuers.rules import Custody, IssuerStatus, KeyStatus, RiskRating, TrustTier
+from attestlab.lake import agent_rows, current_rows, datasets
 from attestlab.lake.columns import TEXT, TIME, WHOLE, Column
 from attestlab.lake.current_rows import CurrentRows
 from attestlab.lake.datasets import Dataset
@@ -193,5 +194,13 @@ ALL = (
     LakeView((current_rows.INBOX_ITEMS,), "created_at", Scope.ATTESTATIONS_READ, {"delivery_state": [DeliveryState]}),
     LakeView((current_rows.USAGE,), "day", Scope.BILLING_READ),
     LakeView((current_rows.INVOICES,), "created_at", Scope.BILLING_READ, {"status": [InvoiceStatus]}),
+    LakeView(
+        (agent_rows.AGENTS,),
+        "created_at",
+        Scope.AGENTS_READ,
+        {"status": [AgentStatus], "agent_type": [AgentType], "custody": [Custody]},
+    ),
+    LakeView((agent_rows.AGENT_SESSIONS,), "created_at", Scope.AGENTS_READ),
+    LakeView((agent_rows.DELEGATIONS,), "created_at", Scope.AGENTS_READ),
 )
 BY_NAME = {view.name: view for view in ALL}

@@ -19,6 +19,7 @@ from attestlab.core.encoding import format_time
 from attestlab.installation import Installation
 from attestlab.lake import views
 from attestlab.orgs.rules import Plan, Scope
+from support.agents import make_delegation, open_session
 from support.attestations import make_mint_body, mint
 from support.in_process_server import wait_until
 from support.issuers import register_issuer
@@ -71,6 +72,7 @@ def record_everything(key: httpx.Client) -> dict[str, Any]:
     post(key, "events", {"event_type": "login.failed.repeated", "entity_type": "user", "entity_id": "bob"})
     signal: dict[str, Any] = add_signal(key, score=91, details={"a": [1, "ü"]})
     post(key, f"cases/{signal['case_id']}/resolve", {"outcome": "fraud"})
+    open_session(key, make_delegation(key)["child"])
     return signal
 
 

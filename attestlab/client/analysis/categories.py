@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
+from attestlab.agents.rules import AgentStatus, AgentType
 from attestlab.attestations.receipt_content import ReceiptStatus
 from attestlab.attestations.rules import Status, Verdict
 from attestlab.billing.rules import InvoiceStatus
 from attestlab.consumer.inbox.rules import DeliveryState
-from attestlab.issuers.rules import IssuerStatus, KeyStatus, RiskRating, TrustTier
+from attestlab.issuers.rules import Custody, IssuerStatus, KeyStatus, RiskRating, TrustTier
 from attestlab.log.entries import EntryType
 from attestlab.policy.rules import PolicyStatus
 from attestlab.risk.rules import CaseOutcome, CaseStatus
 
 _ENUMS: Mapping[str, Mapping[str, Iterable[type[StrEnum]]]] = {
+    "agents": {"status": [AgentStatus], "agent_type": [AgentType], "custody": [Custody]},
     "attestations": {
         "status": [Status],
         "snapshot_status": [IssuerStatus],

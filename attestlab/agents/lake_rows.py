@@ -1,0 +1,112 @@
+"""Rows of agents, their sessions and delegations for analysis, as they are now; without names of people and secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Connection, Row, Table, select
+
+from attestlab.agents import store
+from attestlab.agents.delegation.store import delegations
+from attestlab.agents.rules import format_agent_id
+from attestlab.agents.sessions.store import sessions
+
+ROWS_PER_FETCH = 2_000
+
+
+class AgentRow(NamedTuple):
+    """An agent without its description and metadata; `agent_id` is its id in protocols."""
+
+    id: UUID
+    agent_id: str
+    tenant_id: UUID
+    agent_type: str
+    display_name: str
+    status: str
+    scopes: list[str]
+    delegated_scopes: list[str] | None
+    delegated_until: datetime | None
+    parent_agent_id: UUID | None
+    delegation_depth: int
+    custody: str
+    key_id: str
+    discoverable: bool
+    created_by_user_id: UUID | None
+    owner_user_id: UUID | None
+    expires_at: datetime | None
+    status_changed_at: datetime | None
+    changed_index: int | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class AgentSessionRow(NamedTuple):
+    """A session of an agent without its audience, metadata and token."""
+
+    id: UUID
+    tenant_id: UUID
+    agent_id: UUID
+    scopes: list[str]
+    opened_by: str
+    on_behalf_of: UUID | None
+    expires_at: datetime
+    refresh_until: datetime
+    ended_at: datetime | None
+    ended_because: str | None
+    created_at: datetime
+
+
+class DelegationRow(NamedTuple):
+    """A delegation without its signed hop."""
+
+    id: UUID
+    tenant_id: UUID
+    parent_agent_id: UUID
+    child_agent_id: UUID
+    previous_id: UUID | None
+    depth: int
+    scopes: list[str]
+    kid: str
+    log_index: int
+    expires_at: datetime
+    revoked_at: datetime | None
+    revoked_because: str | None
+    revoked_index: int | None
+    created_at: datetime
+
+
+def select_agents(connection: Connection, tenant_id: UUID) -> Iterator[AgentRow]:
+    """Return the agents of a tenant as they are now."""
+    for row in _select(connection, store.agents, AgentRow, tenant_id):
+        values = row._asdict()
+        delegated = values["delegated_scopes"]
+        yield AgentRow(
+            **values
+            | {
+                "agent_id": format_agent_id(row.id, row.tenant_id),
+                "scopes": row.scopes.split(),
+                "delegated_scopes": None if delegated is None else delegated.split(),
+            }
+        )
+
+
+def select_sessions(connection: Connection, tenant_id: UUID) -> Iterator[AgentSessionRow]:
+    """Return the sessions of a tenant's agents as they are now."""
+    for row in _select(connection, sessions, AgentSessionRow, tenant_id):
+        yield AgentSessionRow(**row._asdict() | {"scopes": row.scopes.split()})
+
+
+def select_delegations(connection: Connection, tenant_id: UUID) -> Iterator[DelegationRow]:
+    """Return the delegations between a tenant's agents as they are now."""
+    for row in _select(connection, delegations, DelegationRow, tenant_id):
+        yield DelegationRow(**row._asdict() | {"scopes": row.scopes.split()})
+
+
+def _select(connection: Connection, table: Table, kind: type[Any], tenant_id: UUID) -> Iterator[Row[Any]]:
+    """Select the columns of a table that a kind of row has."""
+    columns = [table.c[name] for name in kind._fields if name in table.c]
+    query = select(*columns).where(table.c.tenant_id == tenant_id)
+    yield from connection.execute(query.execution_options(yield_per=ROWS_PER_FETCH))

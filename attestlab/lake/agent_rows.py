@@ -1,0 +1,80 @@
+"""The data sets of machine agents: agents, their sessions, and the delegations between them, as they are now."""
+
+from __future__ import annotations
+
+from attestlab.agents import lake_rows
+from attestlab.lake.columns import BOOL, TEXT, TEXTS, TIME, WHOLE, Column
+from attestlab.lake.current_rows import CurrentRows
+
+_TENANT = Column(TEXT, "The tenant. Format: UUID, 36 characters.")
+
+AGENTS = CurrentRows(
+    "agents",
+    {
+        "id": Column(TEXT, "The agent. Format: UUID, 36 characters."),
+        "agent_id": Column(TEXT, "The agent in protocols. Format: maip:<8 digits of the tenant>:<ULID>."),
+        "tenant_id": _TENANT,
+        "agent_type": Column(TEXT, "What it is for. Format: a type of agent."),
+        "display_name": Column(TEXT, "Its name. Format: one line, 1-256 characters."),
+        "status": Column(TEXT, "Its status in the log. Format: active, suspended or revoked."),
+        "scopes": Column(TEXTS, "Its own scopes, as sent. Format: resource:action or resource:*, after ! a deny."),
+        "delegated_scopes": Column(
+            TEXTS,
+            "The scopes that it got by delegation; null without one. Format: allows, then denies after !.",
+            nullable=True,
+        ),
+        "delegated_until": Column(TIME, "When that delegation ends. Format: UTC, microseconds.", nullable=True),
+        "parent_agent_id": Column(TEXT, "The agent that delegated to it. Format: UUID, 36 characters.", nullable=True),
+        "delegation_depth": Column(WHOLE, "Its distance from the agent without a parent. Format: 0-8."),
+        "custody": Column(TEXT, "Who holds its private key. Format: managed or external."),
+        "key_id": Column(TEXT, "Its newest key. Format: agk_ and 24 hex digits."),
+        "discoverable": Column(BOOL, "Whether its card and its public keys are public. Format: true or false."),
+        "created_by_user_id": Column(TEXT, "The person who registered it. Format: UUID, 36 characters.", nullable=True),
+        "owner_user_id": Column(TEXT, "The person who answers for it. Format: UUID, 36 characters.", nullable=True),
+        "expires_at": Column(TIME, "From then on it is revoked. Format: UTC, microseconds.", nullable=True),
+        "status_changed_at": Column(TIME, "When its status last changed. Format: UTC, microseconds.", nullable=True),
+        "changed_index": Column(WHOLE, "The log entry of that change. Format: from 0.", nullable=True),
+        "created_at": Column(TIME, "When it was registered. Format: UTC, microseconds."),
+        "updated_at": Column(TIME, "When it last changed. Format: UTC, microseconds."),
+    },
+    lake_rows.select_agents,
+)
+AGENT_SESSIONS = CurrentRows(
+    "agent_sessions",
+    {
+        "id": Column(TEXT, "The session. Format: UUID, 36 characters."),
+        "tenant_id": _TENANT,
+        "agent_id": Column(TEXT, "The agent. Format: UUID, 36 characters."),
+        "scopes": Column(TEXTS, "What it may do, within what the agent may. Format: allows, then denies after !."),
+        "opened_by": Column(TEXT, "What opened it. Format: USER, API_KEY or ASSERTION."),
+        "on_behalf_of": Column(TEXT, "The person for whom the agent acts. Format: UUID, 36 characters.", nullable=True),
+        "expires_at": Column(TIME, "When its present token expires. Format: UTC, microseconds."),
+        "refresh_until": Column(TIME, "Until when it can be refreshed. Format: UTC, microseconds."),
+        "ended_at": Column(TIME, "When it was ended before that. Format: UTC, microseconds.", nullable=True),
+        "ended_because": Column(TEXT, "Why it was ended. Format: one word.", nullable=True),
+        "created_at": Column(TIME, "When it was opened. Format: UTC, microseconds."),
+    },
+    lake_rows.select_sessions,
+)
+DELEGATIONS = CurrentRows(
+    "delegations",
+    {
+        "id": Column(TEXT, "The delegation. Format: UUID, 36 characters."),
+        "tenant_id": _TENANT,
+        "parent_agent_id": Column(TEXT, "The agent that delegated. Format: UUID, 36 characters."),
+        "child_agent_id": Column(TEXT, "The agent that received it. Format: UUID, 36 characters."),
+        "previous_id": Column(
+            TEXT, "The delegation that the parent itself received. Format: UUID, 36 characters.", nullable=True
+        ),
+        "depth": Column(WHOLE, "Its distance from the root. Format: 1-8."),
+        "scopes": Column(TEXTS, "What it grants. Format: allows, then denies after !."),
+        "kid": Column(TEXT, "The parent's key that signed it. Format: agk_ and 24 hex digits."),
+        "log_index": Column(WHOLE, "The log entry with which it began. Format: from 0."),
+        "expires_at": Column(TIME, "Its end. Format: UTC, microseconds."),
+        "revoked_at": Column(TIME, "When it was revoked. Format: UTC, microseconds.", nullable=True),
+        "revoked_because": Column(TEXT, "Why it was revoked. Format: one word.", nullable=True),
+        "revoked_index": Column(WHOLE, "The log entry of the revocation. Format: from 0.", nullable=True),
+        "created_at": Column(TIME, "When it was made. Format: UTC, microseconds."),
+    },
+    lake_rows.select_delegations,
+)

@@ -1,0 +1,83 @@
+"""The data sets of agents: what an agent is, who let it, its sessions, and the joins with audit trail and signals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from attestlab.installation import Installation
+from attestlab.orgs.rules import Plan, Scope
+from support.agents import AGENTS, SESSIONS, make_delegation, open_session
+from support.orgs import TenantClients
+
+DEEDS = """
+SELECT agents.display_name AS name, audit.action AS action, audit.metadata AS metadata
+FROM audit JOIN agents ON audit.actor_id = agents.id WHERE audit.actor_type = 'AGENT'
+"""
+WARNINGS = "SELECT agents.id AS id, signal_type FROM signals JOIN agents ON signals.entity_id = agents.agent_id"
+
+
+def name_rows(answer: httpx.Response) -> list[dict[str, Any]]:
+    """The rows of an answer by the names of their columns."""
+    assert answer.status_code == 200, answer.text
+    body = answer.json()
+    names = [column["name"] for column in body["columns"]]
+    return [dict(zip(names, row, strict=True)) for row in body["rows"]]
+
+
+def read_rows(client: httpx.Client, name: str) -> list[dict[str, Any]]:
+    return name_rows(client.get(f"/v1/lake/datasets/{name}"))
+
+
+def ask(client: httpx.Client, sql: str) -> list[dict[str, Any]]:
+    return name_rows(client.post("/v1/lake/query", json={"sql": sql}))
+
+
+@pytest.mark.both_engines
+def test_the_rows_say_what_the_routes_say(client: httpx.Client) -> None:
+    made = make_delegation(client)
+    session = open_session(client, made["child"], scopes=["docs:read"])["session"]
+    client.post(f"/v1/delegations/{made['delegation_id']}/revoke", json={"reason": "over"})
+
+    agents = {row["id"]: row for row in read_rows(client, "agents")}
+    (ended,) = read_rows(client, "agent_sessions")
+    (delegation,) = read_rows(client, "delegations")
+
+    for row in agents.values():
+        shown = client.get(f"{AGENTS}/{row['id']}").json()
+        same = row.keys() & shown.keys() - {"created_at", "updated_at", "expires_at"}
+        assert {name: row[name] for name in same} == {name: shown[name] for name in same}
+    assert (ended["id"], ended["scopes"], ended["ended_because"]) == (session["id"], ["docs:read"], "delegation")
+    assert (delegation["parent_agent_id"], delegation["child_agent_id"]) == (
+        made["parent_agent_id"],
+        made["child"]["id"],
+    )
+    assert (delegation["scopes"], delegation["log_index"]) == (["docs:read"], made["log_index"])
+    assert delegation["revoked_index"] > delegation["log_index"]
+    assert not {"hop", "token_sha256", "description", "extra"} & {*ended, *delegation, *next(iter(agents.values()))}
+
+
+def test_what_an_agent_did_joins_the_audit_trail_and_its_signals(clients: TenantClients, client: httpx.Client) -> None:
+    agent = make_delegation(client)["child"]
+    opened = open_session(client, agent)
+    refresh = f"{SESSIONS}/{opened['session']['id']}/refresh"
+    for _ in range(2):  # the second use is a thief's
+        client.post(refresh, json={"refresh_token": opened["refresh_token"]})
+
+    assert ask(client, WARNINGS) == [{"id": agent["id"], "signal_type": "refresh_reuse"}]
+    assert {row["name"] for row in ask(client, DEEDS)} == {agent["display_name"]}
+
+
+def test_another_tenant_and_a_caller_without_the_scope_see_none(
+    lab: Installation, clients: TenantClients, client: httpx.Client
+) -> None:
+    made = make_delegation(client)
+    open_session(client, made["child"])
+    other = lab.orgs.create_tenant("Other Robots", plan=Plan.ENTERPRISE)
+
+    with clients.with_key(tenant=other) as stranger, clients.with_key(Scope.ISSUERS_READ) as reader:
+        for name in ("agents", "agent_sessions", "delegations"):
+            assert read_rows(stranger, name) == []
+            assert reader.get(f"/v1/lake/datasets/{name}").status_code == 403
