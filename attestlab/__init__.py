@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from attestlab.attestations.minting import MintRequest
     from attestlab.attestations.rules import Reason, Status, Verdict, sha256
     from attestlab.attestations.verification.steps import VerifierInput
+    from attestlab.client.agent_keys import AgentKey
     from attestlab.client.asynchronous.connecting import connect_async
     from attestlab.client.connecting import connect
     from attestlab.client.lab import Lab
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 __version__ = VERSION
 __all__ = [
+    "AgentKey",
     "AttestLabError",
     "Bundle",
     "Installation",
@@ -62,6 +64,7 @@ __all__ = [
 # The module of each public name. It is loaded when the name is first used, so that importing this
 # package loads neither the server nor a database, and the offline verifier starts quickly.
 _HOMES = {
+    "AgentKey": "attestlab.client.agent_keys",
     "AttestLabError": "attestlab.core.errors",
     "Bundle": "attestlab.attestations.bundle.bundle",
     "Installation": "attestlab.installation",

@@ -41,7 +41,6 @@ ALG: Final = Algorithm.ED25519
 KID_BYTES: Final = 12
 CHALLENGE_BYTES: Final = 32
 CHALLENGE_TTL: Final = timedelta(minutes=5)
-PROOF_PREFIX: Final = b"attestlab-agent-key-v1\n"
 
 
 class SentKey(NamedTuple):
@@ -240,7 +239,7 @@ class AgentKeys:
             message = "There is no current challenge for this key. Ask for one: POST /v1/agents/challenges."
             raise ValidationFailed.of("/proof", "no_challenge", message)
         try:
-            signing.verify(ALG, key.public, proof, PROOF_PREFIX + found.challenge.encode())
+            signing.verify(ALG, key.public, proof, rules.PROOF_PREFIX + found.challenge.encode())
         except SignatureInvalid:
             message = (
                 "The proof is not this key's signature of its newest challenge. Sign the bytes attestlab-agent-key-v1, "

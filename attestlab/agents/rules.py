@@ -28,6 +28,8 @@ CARD_LIMIT_BYTES: Final = 16 * 1024
 INITIAL_TRUST_SCORE: Final = 0.5
 """The score without evidence (CONTRACT 11.11), which SPEC gives every new agent."""
 
+STATEMENT_TYPE: Final = "agent-statement+jwt"
+PROOF_PREFIX: Final = b"attestlab-agent-key-v1\n"  # before the challenge that the holder of a key signs
 _PROTOCOL_ID = re.compile("maip:[0-9a-f]{8}:[0-9A-HJKMNP-TV-Z]{26}")
 _TENANT_DIGITS: Final = 8
 

@@ -25,7 +25,6 @@ from attestlab.core.records import audit
 from attestlab.core.records.audit import AuditEntry
 from attestlab.orgs.rules import Caller
 
-STATEMENT_TYPE: Final = "agent-statement+jwt"
 STATEMENT_LIMIT_BYTES: Final = 16 * 1024
 
 
@@ -86,7 +85,7 @@ class AgentStatements:
         return AgentStatement(token, key.kid)
 
     def _sign(self, key: AgentKeyRecord, claims: _Claims, body: AgentStatementIn) -> str:
-        signed = jws.signing_input(jws.typed_header(ALG, key.kid, STATEMENT_TYPE), claims.encode(body))
+        signed = jws.signing_input(jws.typed_header(ALG, key.kid, rules.STATEMENT_TYPE), claims.encode(body))
         private = self.keys.unseal_signer(key)
         if private is not None:
             _require_no_signature(body)

@@ -17,11 +17,14 @@ import attestlab
 from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.rows import Rows
+from attestlab.client.collections.agent_sessions import AgentSessionCollection
+from attestlab.client.collections.agents import AgentCollection
 from attestlab.client.collections.attestations import AttestationCollection
 from attestlab.client.collections.audit import AuditCollection
 from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.collections.billing import BillingCollection
 from attestlab.client.collections.decisions import DecisionCollection
+from attestlab.client.collections.delegations import DelegationCollection
 from attestlab.client.collections.enforcement import CaseCollection, ChallengeCollection, ListCollection
 from attestlab.client.collections.inbox import InboxCollection
 from attestlab.client.collections.issuers import IssuerCollection
@@ -54,6 +57,9 @@ NOUNS: dict[str, type] = {
     "receipts": ReceiptCollection,
     "inbox": InboxCollection,
     "protections": ProtectionCollection,
+    "agents": AgentCollection,
+    "agent_sessions": AgentSessionCollection,
+    "delegations": DelegationCollection,
     "audit": AuditCollection,
     "billing": BillingCollection,
 }

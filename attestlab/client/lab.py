@@ -15,10 +15,13 @@ from attestlab.client.analysis.caller_frames import read_frames
 from attestlab.client.analysis.rows import Rows, require_text
 from attestlab.client.arguments import File
 from attestlab.client.cards import CardRow
+from attestlab.client.collections.agent_sessions import AgentSessionCollection
+from attestlab.client.collections.agents import AgentCollection
 from attestlab.client.collections.attestations import AttestationCollection, MintOptions, mint
 from attestlab.client.collections.audit import AuditCollection
 from attestlab.client.collections.billing import BillingCollection
 from attestlab.client.collections.decisions import DecisionCollection
+from attestlab.client.collections.delegations import DelegationCollection
 from attestlab.client.collections.enforcement import CaseCollection, ChallengeCollection, ListCollection
 from attestlab.client.collections.inbox import InboxCollection
 from attestlab.client.collections.issuers import IssuerCollection
@@ -31,6 +34,7 @@ from attestlab.client.collections.receipts import ReceiptCollection
 from attestlab.client.collections.risk import SignalCollection
 from attestlab.client.collections.webhooks import WebhookCollection
 from attestlab.client.door import Door
+from attestlab.client.handles.agent_sessions import AgentTokensHandle
 from attestlab.client.handles.attestations import (
     AttestationLike,
     MintHandle,
@@ -95,6 +99,9 @@ class Lab:
         self.billing = BillingCollection(self._client)
         self.inbox = InboxCollection(self._client)
         self.protections = ProtectionCollection(self._client)
+        self.agents = AgentCollection(self._client)
+        self.agent_sessions = AgentSessionCollection(self._client)
+        self.delegations = DelegationCollection(self._client)
         self.verifications = Rows.of_dataset(self._client, "verifications")
 
     def mint(
@@ -270,13 +277,14 @@ class Lab:
         """
         return self._client.now()
 
-    def as_(self, who: UUID | str, *, password: str | None = None) -> Lab:
+    def as_(self, who: UUID | str | AgentTokensHandle, *, password: str | None = None) -> Lab:
         """Return this lab for another caller; the lab that it came from stays open and closes both.
 
         A person stays signed in as long as the lab is used at least once in thirty days.
 
         Args:
-            who: a tenant, by id or name; or with `password`, a person by e-mail address, who signs in.
+            who: a tenant, by id or name; with `password`, a person by e-mail address, who signs in; or what
+                `agent.session` returned, as which the agent acts until the session ends.
 
         Raises:
             NotFound: there is no such tenant.
@@ -286,7 +294,12 @@ class Lab:
         >>> ann = lab.as_("ann@demo.example", password="only for the demo")
         >>> ann.me().name, ann.me().roles
         ('Ann Keller', ['owner'])
+        >>> worker = lab.agents.register("Reporter", scopes=["agents:read"])
+        >>> lab.as_(worker.session()).agents[worker.id].display_name
+        'Reporter'
         """
+        if isinstance(who, AgentTokensHandle):
+            return self._with_client(self._client.with_headers({"Authorization": f"Bearer {who.token}"}))
         if not isinstance(who, UUID | str):
             raise ValidationFailed(f"A value of type {type(who).__name__} is no caller. Pass a tenant's id or name.")
         if isinstance(who, str):

@@ -20,7 +20,7 @@ from attestlab.core.errors import AuthInvalid, ValidationFailed
 from attestlab.core.limits.rate_counters import Count, Counters
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
-from attestlab.server.app import build_application
+from attestlab.server.app import authenticate_bearer, build_application
 from attestlab.server.login_learner import LoginLearner
 from attestlab.server.write_queue import WriteQueue
 from attestlab.web.application import Application
@@ -147,7 +147,7 @@ class ServiceThread:
         if credential is None:
             raise AuthInvalid
         if credential.kind == "bearer":
-            return self.installation.identity.sessions.authenticate(credential.secret, now=request.now)
+            return authenticate_bearer(self.installation, credential.secret, now=request.now)
         return self.installation.orgs.service_caller(_read_tenant(credential.secret))
 
 

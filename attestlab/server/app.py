@@ -236,10 +236,8 @@ def build_authenticator(lab: Installation) -> Authenticate:
         credential = request.credential
         if credential is None:
             raise AuthInvalid
-        if credential.kind == "bearer" and lab.agents.authentication.is_token(credential.secret):
-            return lab.agents.authentication.authenticate(credential.secret, now=request.now)
         if credential.kind == "bearer":
-            return lab.identity.sessions.authenticate(credential.secret, now=request.now)
+            return authenticate_bearer(lab, credential.secret, now=request.now)
         name = ("caller", hashlib.sha256(credential.secret.encode()).digest())
         caller = lab.storage.cached_read(name, lambda connection: lab.orgs.authenticate(connection, credential.secret))
         if caller.expires_at is not None and request.now >= caller.expires_at:
@@ -247,6 +245,17 @@ def build_authenticator(lab: Installation) -> Authenticate:
         return caller
 
     return authenticate
+
+
+def authenticate_bearer(lab: Installation, secret: str, *, now: datetime) -> Caller:
+    """Find the caller behind the access token of a person, or the token of an agent.
+
+    Raises:
+        AuthInvalid: the token is unknown or expired, or its session has ended.
+    """
+    if lab.agents.authentication.is_token(secret):
+        return lab.agents.authentication.authenticate(secret, now=now)
+    return lab.identity.sessions.authenticate(secret, now=now)
 
 
 def render_error_page(envelope: ErrorEnvelope, *, path: str, path_prefix: str) -> HtmlPage:

@@ -53,6 +53,9 @@ def demo_lab(example_folder: Path) -> Iterator[object]:
         lab.billing.attach("webhook_pack")  # so that there is an invoice
         lab.receipt_types.create("stocktaking", "1.0.0", {})
         lab.receipts.mint("stocktaking", {}, issuer="Canton Archive")  # so that there is a receipt
+        keeper = lab.agents.register("Keeper", scopes=["docs:*"])
+        keeper.delegate({"display_name": "Visitor"}, ["docs:read"])
+        keeper.session()
         yield lab
 
 

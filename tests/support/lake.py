@@ -39,7 +39,8 @@ DATASETS = (
     *("decisions", "attestations", "receipts", "log_entries", "audit", "verifications", "signals", "raw_events"),
     "deliveries",
 )
-CURRENT = ("issuers", "policies", "cases", "challenges", "inbox_items", "usage", "invoices") + (
+CURRENT = (
+    *("issuers", "policies", "cases", "challenges", "inbox_items", "usage", "invoices"),
     *("agents", "agent_sessions", "delegations"),
 )
 QUESTION = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)

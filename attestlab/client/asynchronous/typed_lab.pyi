@@ -21,11 +21,14 @@ import polars as pl
 import pyarrow as pa
 
 from attestlab.client import policy_documents
+from attestlab.client.agent_keys import AgentKey
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File, When
 from attestlab.client.collections.attestations import MintOptions
 from attestlab.client.collections.audit import AuditEventHandle
 from attestlab.client.collections.filters import (
+    AgentFilterArgs,
+    AgentSessionFilterArgs,
     AttestationFilterArgs,
     AuditFilterArgs,
     CaseFilterArgs,
@@ -44,12 +47,28 @@ from attestlab.client.collections.people import PersonHandle
 from attestlab.client.collections.receipts import ReceiptOptions
 from attestlab.client.collections.signal_rows import BulkRows
 from attestlab.client.collections.what_ifs import PolicyOrDocument
+from attestlab.client.handles.agent_sessions import (
+    AgentIntrospectionHandle,
+    AgentSessionHandle,
+    AgentSessionLike,
+    AgentSessionOptions,
+    AgentTokensHandle,
+)
+from attestlab.client.handles.agents import (
+    AgentChanges,
+    AgentHandle,
+    AgentKeyHandle,
+    AgentKeyRotationHandle,
+    AgentKillHandle,
+    AgentLike,
+    AgentOptions,
+    AgentStatementHandle,
+)
 from attestlab.client.handles.attestations import (
     AttestationHandle,
     AttestationLike,
     MintHandle,
     MintResults,
-    RevocationHandle,
     VerificationHandle,
 )
 from attestlab.client.handles.badges import BadgeFormat, BadgeHandle, BadgeVerificationHandle
@@ -69,6 +88,15 @@ from attestlab.client.handles.bundles import (
     OfflineVerificationHandle,
     ReceiptBundleHandle,
     StoredBundleHandle,
+)
+from attestlab.client.handles.delegations import (
+    BiscuitHandle,
+    ChainVerdictHandle,
+    DelegationHandle,
+    DelegationLike,
+    DelegationProofHandle,
+    DelegationRevocationHandle,
+    RevocationHandle,
 )
 from attestlab.client.handles.draft_decisions import DraftDecisionHandle
 from attestlab.client.handles.inbox import InboxItemHandle, InboxItemLike
@@ -154,6 +182,57 @@ from attestlab.log.note.trust_policy import TrustPolicy
 
 Found = TypeVar("Found")
 
+class AsyncAgent(AgentHandle):
+    """A machine agent, as it was when it was read; `keys` are its newest five."""
+    async def delegate(
+        self,
+        child: AgentLike | Mapping[str, object],
+        scopes: Iterable[str],
+        *,
+        expires_at: When | None = None,
+        key: AgentKey | None = None,
+    ) -> AsyncDelegation:
+        """Delegate some of what the agent may do to another agent, or to a new one."""
+    def delegations(self, direction: str | None = None) -> AsyncListing[AsyncDelegation]:
+        """List the delegations that the agent gave or received, newest first."""
+    async def kill(self, reason: str | None = None, *, dry_run: bool = False, cascade: bool = True) -> AgentKillHandle:
+        """Revoke the agent and all below it; `lab.agents.kill` explains the arguments and errors."""
+    async def reload(self) -> AsyncAgent:
+        """Read the agent again, as it is now."""
+    async def resume(self, reason: str) -> AsyncAgent:
+        """Resume the suspended agent, whose sessions stay ended; returns it as it is then."""
+    async def revoke(self, reason: str) -> AsyncAgent:
+        """Revoke the agent for good; the agents below it stay. Returns it as it is then."""
+    async def rotate(self, key: AgentKey | None = None) -> AgentKeyRotationHandle:
+        """Replace the agent's key; what the old one signed stays valid."""
+    async def session(
+        self,
+        scopes: Iterable[str] | None = None,
+        minutes: int = 60,
+        *,
+        key: AgentKey | None = None,
+        **options: Unpack[AgentSessionOptions],
+    ) -> AsyncAgentTokens:
+        """Open a session of the agent."""
+    async def sign(self, payload: Mapping[str, object], *, key: AgentKey | None = None) -> AgentStatementHandle:
+        """Sign a statement of the agent, a JWT of the type `agent-statement+jwt`."""
+    async def suspend(self, reason: str) -> AsyncAgent:
+        """Suspend the agent: its sessions end, and it opens no other until it is resumed; returns it as it is then."""
+    async def update(self, **changes: Unpack[AgentChanges]) -> AsyncAgent:
+        """Change the agent; `lab.agents.update` explains the arguments and errors."""
+
+class AsyncAgentSession(AgentSessionHandle):
+    """A session of an agent, without its tokens."""
+    async def terminate(self, reason: str | None = None) -> AsyncAgentSession:
+        """End the session; `lab.agent_sessions.terminate` explains the arguments and errors."""
+
+class AsyncAgentTokens(AgentTokensHandle):
+    """A session with its tokens, which are shown once; neither `repr` nor the card has them."""
+    async def refresh(self) -> AsyncAgentTokens:
+        """Exchange the refresh token for the next tokens; `lab.agent_sessions.refresh` explains the errors."""
+    async def terminate(self, reason: str | None = None) -> AsyncAgentSession:
+        """End the session; `lab.agent_sessions.terminate` explains the arguments and errors."""
+
 class AsyncAttestation(AttestationHandle):
     """An attestation with its current status."""
     async def badge(self, format: BadgeFormat = "png") -> AsyncBadge:
@@ -201,6 +280,24 @@ class AsyncDecision(DecisionHandle):
     """A decision of the policies in force."""
     async def explain(self) -> ExplanationHandle:
         """Explain the decision; `lab.policies.explain` explains the result and errors."""
+
+class AsyncDelegation(DelegationHandle):
+    """A delegation with the chain that proves it."""
+    async def biscuit(self) -> BiscuitHandle:
+        """Export the delegation as a Biscuit; `lab.delegations.biscuit` explains the result and errors."""
+    async def proof(self) -> AsyncDelegationProof:
+        """Fetch what anyone needs to verify the chain without the service; `save` writes it."""
+    async def revoke(self, reason: str, *, dry_run: bool = False) -> DelegationRevocationHandle:
+        """Revoke the delegation and all below it; `lab.delegations.revoke` explains the arguments and errors."""
+    async def verify(self, required_scope: str | None = None) -> ChainVerdictHandle:
+        """Verify the chain by the service; `lab.delegations.verify` explains the arguments and errors."""
+
+class AsyncDelegationProof(DelegationProofHandle):
+    """What anyone needs to verify a chain without the service."""
+    async def save(self, path: str | PathLike[str]) -> Path:
+        """Write the proof as a JSON file, for `attestlab verify`; returns its path."""
+    async def verify(self, *, trust: TrustPolicy | str | None = None) -> ChainVerdictHandle:
+        """Verify the chain in this process; what changed after the proof was made does not count."""
 
 class AsyncInboxItem(InboxItemHandle):
     """An attestation that was delivered to the consumer; `verify`, `bundle`, `badge` and `sd_jwt` are about it."""
@@ -1235,6 +1332,145 @@ class AsyncProtectionNoun:
     async def verification_days(self, protection: ProtectionLike, days: int = 30) -> VerificationDaysHandle:
         """Count the verifications of a protection by UTC day, newest first."""
 
+class AsyncAgentNoun:
+    """The tenant's machine agents, newest first; `lab.agents[id]` takes a UUID or a maip id."""
+    @property
+    def rows(self) -> AsyncRows:
+        """All rows of the data set."""
+    @property
+    def columns(self) -> Awaitable[builtins.list[str]]:
+        """The names of the columns."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncAgent]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncAgent]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AsyncAgent]: ...
+    async def arrow(self) -> pa.Table:
+        """Read all rows as a pyarrow Table."""
+    async def compromise_key(
+        self, agent: AgentLike, kid: str, reason: str, *, compromised_at: When | None = None
+    ) -> AgentKeyHandle:
+        """Report that others may have a key of an agent; an active agent is suspended at once."""
+    async def df(self) -> pd.DataFrame:
+        """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
+    async def head(self, count: int = 5) -> pd.DataFrame:
+        """Read the newest rows as a data frame."""
+    async def keys(self, agent: AgentLike) -> Records[AgentKeyHandle]:
+        """List all keys that an agent ever had, newest first."""
+    async def kill(
+        self, agent: AgentLike, reason: str | None = None, *, dry_run: bool = False, cascade: bool = True
+    ) -> AgentKillHandle:
+        """Revoke an agent and all below it at once, with their sessions and delegations; look at a dry run first."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[AgentFilterArgs]) -> AsyncListing[AsyncAgent]:
+        """List the agents that match all filters, newest first."""
+    async def pl(self) -> pl.DataFrame:
+        """Read all rows as a Polars frame."""
+    async def register(
+        self,
+        display_name: str,
+        *,
+        scopes: Iterable[str] = (),
+        key: AgentKey | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> AsyncAgent:
+        """Register an agent."""
+    async def rel(self) -> duckdb.DuckDBPyRelation:
+        """Read all rows as a DuckDB relation, to filter and join in this process."""
+    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
+        """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write all rows as one Parquet file, in bounded memory."""
+    async def update(self, agent: AgentLike, **changes: Unpack[AgentChanges]) -> AsyncAgent:
+        """Change an agent; narrower scopes hold for the next request of its sessions and of all agents below it."""
+
+class AsyncAgentSessionNoun:
+    """The sessions of the tenant's agents, newest first; `agent.session` opens one."""
+    @property
+    def rows(self) -> AsyncRows:
+        """All rows of the data set."""
+    @property
+    def columns(self) -> Awaitable[builtins.list[str]]:
+        """The names of the columns."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncAgentSession]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncAgentSession]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AsyncAgentSession]: ...
+    async def arrow(self) -> pa.Table:
+        """Read all rows as a pyarrow Table."""
+    async def df(self) -> pd.DataFrame:
+        """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
+    async def head(self, count: int = 5) -> pd.DataFrame:
+        """Read the newest rows as a data frame."""
+    async def introspect(self, token: str) -> AgentIntrospectionHandle:
+        """Ask what an agent's token may do now; for servers that agents call (RFC 7662)."""
+    def list(
+        self, *, limit: int | None = None, **filters: Unpack[AgentSessionFilterArgs]
+    ) -> AsyncListing[AsyncAgentSession]:
+        """List the sessions that match all filters, newest first."""
+    async def pl(self) -> pl.DataFrame:
+        """Read all rows as a Polars frame."""
+    async def refresh(self, session: AgentSessionLike, refresh_token: str) -> AsyncAgentTokens:
+        """Exchange a refresh token for the next tokens, until a day after the session began."""
+    async def rel(self) -> duckdb.DuckDBPyRelation:
+        """Read all rows as a DuckDB relation, to filter and join in this process."""
+    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
+        """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def terminate(self, session: AgentSessionLike, reason: str | None = None) -> AsyncAgentSession:
+        """End a session: its tokens are invalid from the next request on."""
+    async def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write all rows as one Parquet file, in bounded memory."""
+
+class AsyncDelegationNoun:
+    """The delegations between the tenant's agents, newest first, each read with its chain; `df` reads rows alone."""
+    @property
+    def rows(self) -> AsyncRows:
+        """All rows of the data set."""
+    @property
+    def columns(self) -> Awaitable[builtins.list[str]]:
+        """The names of the columns."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncDelegation]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncDelegation]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AsyncDelegation]: ...
+    async def arrow(self) -> pa.Table:
+        """Read all rows as a pyarrow Table."""
+    async def biscuit(self, delegation: DelegationLike) -> BiscuitHandle:
+        """Export a delegation as a Biscuit, with what its chain allows now; third parties can narrow it."""
+    async def df(self) -> pd.DataFrame:
+        """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
+    async def head(self, count: int = 5) -> pd.DataFrame:
+        """Read the newest rows as a data frame."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncListing[AsyncDelegation]:
+        """List all objects, newest first; these have no filters."""
+    async def pl(self) -> pl.DataFrame:
+        """Read all rows as a Polars frame."""
+    async def proof(self, delegation: DelegationLike) -> AsyncDelegationProof:
+        """Fetch what anyone needs to verify a chain without the service; `attestlab verify` reads its file."""
+    async def rel(self) -> duckdb.DuckDBPyRelation:
+        """Read all rows as a DuckDB relation, to filter and join in this process."""
+    async def revocations(self, since: int = -1) -> Records[RevocationHandle]:
+        """List the revoked delegations of all tenants in the order of the log, for those who verify chains offline."""
+    async def revoke(
+        self, delegation: DelegationLike, reason: str, *, dry_run: bool = False
+    ) -> DelegationRevocationHandle:
+        """Revoke a delegation with all below it, and end the sessions of their agents; the agents stay."""
+    def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
+        """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write all rows as one Parquet file, in bounded memory."""
+    async def verify(
+        self, chain: DelegationHandle | DelegationProofHandle | Iterable[str], required_scope: str | None = None
+    ) -> ChainVerdictHandle:
+        """Verify a chain of delegations by the service, of whatever tenant; it needs no credential."""
+
 class AsyncAuditNoun:
     """The lines of the tenant's audit trail, newest first."""
     @property
@@ -1323,10 +1559,13 @@ class AsyncLab:
     receipts: AsyncReceiptNoun
     inbox: AsyncInboxNoun
     protections: AsyncProtectionNoun
+    agents: AsyncAgentNoun
+    agent_sessions: AsyncAgentSessionNoun
+    delegations: AsyncDelegationNoun
     audit: AsyncAuditNoun
     billing: AsyncBillingNoun
     verifications: AsyncRows
-    async def as_(self, who: UUID | str, *, password: str | None = None) -> AsyncLab:
+    async def as_(self, who: UUID | str | AgentTokensHandle, *, password: str | None = None) -> AsyncLab:
         """Return this lab for another caller; the lab that it came from stays open and closes both."""
     async def me(self) -> MeHandle:
         """Return the caller of this lab, its tenant, plan and scopes."""

@@ -42,6 +42,23 @@ class AttestationFilterArgs(TypedDict, total=False):
     until: When | None
 
 
+class AgentFilterArgs(TypedDict, total=False):
+    """Filters of agents: `q` is a text in name or description, in any case."""
+
+    status: Literal["active", "suspended", "revoked"] | None
+    agent_type: Literal["orchestrator", "worker", "inference", "pipeline", "service", "bot", "llm"] | None
+    owner_user_id: UUID | str | None
+    parent_agent_id: UUID | str | None
+    q: str | None
+
+
+class AgentSessionFilterArgs(TypedDict, total=False):
+    """Filters of agents' sessions."""
+
+    agent_id: UUID | str | None
+    status: Literal["active", "expired", "terminated"] | None
+
+
 class SignalFilterArgs(TypedDict, total=False):
     """Filters of signals: times are those of the occurrence, scores are whole numbers from 0 to 100, inclusive."""
 

@@ -79,7 +79,7 @@ class StoredBundleHandle(Handle):
         """
         bundle = Bundle.parse(self.document)
         digest = None if file is None else bytes.fromhex(arguments.hash_file(file).sha256)
-        report = verify_bundle(bundle, trust=self._read_trust(trust), now=datetime.now(UTC), file_sha256=digest)
+        report = verify_bundle(bundle, trust=read_trust(self._client, trust), now=datetime.now(UTC), file_sha256=digest)
         return _show_report(self._client, bundle, report)
 
     def save(self, path: str | PathLike[str]) -> Path:
@@ -101,13 +101,6 @@ class StoredBundleHandle(Handle):
             draft.write_text(json.dumps(self.document))
         return arguments.read_path(path)
 
-    def _read_trust(self, trust: TrustPolicy | str | None) -> TrustPolicy:
-        if isinstance(trust, TrustPolicy):
-            return trust
-        if trust is not None:
-            return TrustPolicy.parse(arguments.read_text(trust, name="trust"))
-        return TrustPolicy.without_witnesses(str(self._client.get("/v1/log/vkey")["vkey"]))
-
 
 class BundleHandle(StoredBundleHandle):
     """A proof bundle: everything that a verifier needs besides the log's key."""
@@ -128,6 +121,15 @@ class ReceiptBundleHandle(StoredBundleHandle):
 
     receipt_id: UUID
     receipt_type: str
+
+
+def read_trust(client: ServiceClient, trust: TrustPolicy | str | None) -> TrustPolicy:
+    """Read a trust policy, parsed or as text; None is the key that the service itself publishes."""
+    if isinstance(trust, TrustPolicy):
+        return trust
+    if trust is not None:
+        return TrustPolicy.parse(arguments.read_text(trust, name="trust"))
+    return TrustPolicy.without_witnesses(str(client.get("/v1/log/vkey")["vkey"]))
 
 
 def build_bundle(client: ServiceClient, document: Mapping[str, object]) -> BundleHandle | ReceiptBundleHandle:

@@ -1,0 +1,88 @@
+"""The contents of the cards of agents, their sessions and delegations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attestlab.client.cards import CardRow, CardTone, draw_card, join, write_code, write_time
+
+if TYPE_CHECKING:
+    from attestlab.agents.delegation.shapes import ChainVerdictOut, DelegationOut
+    from attestlab.agents.sessions.shapes import AgentSessionOut
+    from attestlab.agents.shapes import AgentKillOut, AgentOut
+
+_TONES = {
+    **{"active": CardTone.GOOD, "VALID": CardTone.GOOD},
+    **{"suspended": CardTone.WARN, "expired": CardTone.WARN, "EXPIRED": CardTone.WARN},
+    **{"terminated": CardTone.CALM},
+}
+
+
+def draw_agent(agent: AgentOut) -> str:
+    """Draw the card of an agent: what it may do, who answers for it, and how to stop it."""
+    rows = [
+        CardRow("Kind", f"{agent.agent_type}, {agent.trust_level} ({agent.trust_score:.3f})"),
+        CardRow("May", ", ".join(agent.effective_scopes) or "nothing"),
+        CardRow("Depth", f"{agent.delegation_depth}" if agent.parent_agent_id is not None else None),
+        CardRow("Sessions", f"{agent.session_count:,} open"),
+        CardRow("Owner", write_code(agent.owner_user_id) if agent.owner_user_id else "nobody"),
+        CardRow("Id", write_code(agent.agent_id)),
+    ]
+    foot = join("What would stop: ", write_code('agent.kill("why", dry_run=True)'))
+    return draw_card(_tone_of(agent.status), agent.status, agent.display_name, rows, foot=foot)
+
+
+def draw_kill(killed: AgentKillOut) -> str:
+    """Draw the card of a kill, or of its dry run."""
+    tone, word = (CardTone.WARN, "DRY RUN") if killed.dry_run else (CardTone.BAD, "KILLED")
+    rows = [
+        CardRow("Agents below", f"{killed.revoked_descendants:,}"),
+        CardRow("Sessions", f"{killed.terminated_sessions:,}"),
+        CardRow("Delegations", f"{killed.revoked_delegations:,}"),
+    ]
+    foot = "Nothing was changed." if killed.dry_run else None
+    return draw_card(tone, word, killed.agent.display_name, rows, foot=foot)
+
+
+def draw_session(session: AgentSessionOut) -> str:
+    """Draw the card of a session, without its tokens."""
+    person = session.on_behalf_of
+    rows = [
+        CardRow("May", ", ".join(session.scopes) or "nothing"),
+        CardRow("For", write_code(person) if person else None),
+        CardRow("Until", write_time(session.expires_at)),
+        CardRow("Agent", write_code(session.agent_id)),
+        CardRow("Id", write_code(session.id)),
+    ]
+    return draw_card(_tone_of(session.status), session.status, "Session of an agent", rows)
+
+
+def draw_delegation(delegation: DelegationOut) -> str:
+    """Draw the card of a delegation."""
+    rows = [
+        CardRow("Allows", ", ".join(delegation.scopes) or "nothing"),
+        CardRow("Denies", ", ".join(delegation.denied_scopes) or None),
+        CardRow("Until", write_time(delegation.expires_at)),
+        CardRow("Depth", str(delegation.depth)),
+        CardRow("Id", write_code(delegation.delegation_id)),
+    ]
+    foot = join("Check it: ", write_code("delegation.verify()"))
+    title = f"To {delegation.child.display_name}"
+    return draw_card(_tone_of(delegation.status), delegation.status, title, rows, foot=foot)
+
+
+def draw_verdict(verdict: ChainVerdictOut) -> str:
+    """Draw the card of a verdict about a chain."""
+    rows = [
+        CardRow("Why", " ".join(verdict.reasons) or None),
+        CardRow("May", ", ".join(verdict.effective_scopes) or "nothing"),
+        CardRow("Never", ", ".join(verdict.denied_scopes) or None),
+        CardRow("Until", verdict.expires_at and write_time(verdict.expires_at)),
+        CardRow("Leaf", verdict.leaf_agent_id and write_code(verdict.leaf_agent_id)),
+    ]
+    hops = "1 hop" if verdict.depth == 1 else f"{verdict.depth} hops"
+    return draw_card(_tone_of(verdict.verdict), verdict.verdict, f"Chain of {hops}", rows)
+
+
+def _tone_of(status: str) -> CardTone:
+    return _TONES.get(status, CardTone.BAD)

@@ -1,0 +1,372 @@
+"""Agents: what they may do, for whom and until when, and the verbs that change, use and stop them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import ClassVar, TypedDict, Unpack
+from uuid import UUID
+
+from attestlab.agents.shapes import (
+    AgentKeyOut,
+    AgentKeyRotationOut,
+    AgentKillOut,
+    AgentOut,
+    AgentStatementOut,
+)
+from attestlab.client import agent_cards, arguments
+from attestlab.client.agent_keys import AgentKey, require_key
+from attestlab.client.analysis.listing import Listing
+from attestlab.client.analysis.records import Records
+from attestlab.client.arguments import When
+from attestlab.client.handles.agent_sessions import AgentSessionOptions, AgentTokensHandle, open_session
+from attestlab.client.handles.base import Handle
+from attestlab.client.handles.delegations import DelegationHandle, delegate, read_signing_input
+from attestlab.client.service_client import ServiceClient, path_of
+from attestlab.core.errors import ValidationFailed
+
+AGENTS = "/v1/agents"
+
+
+class AgentOptions(TypedDict, total=False):
+    """The optional parts of an agent (docs/agents.md)."""
+
+    agent_type: str
+    description: str
+    metadata: Mapping[str, object]
+    expires_at: When
+    owner_user_id: UUID | str
+    card: Mapping[str, object]
+
+
+class AgentChanges(TypedDict, total=False):
+    """What an agent may change; None removes an expiry, an owner or a card."""
+
+    display_name: str
+    description: str
+    metadata: Mapping[str, object]
+    scopes: Iterable[str]
+    expires_at: When | None
+    owner_user_id: UUID | str | None
+    discoverable: bool
+    card: Mapping[str, object] | None
+
+
+class AgentKeyHandle(AgentKeyOut, Handle):
+    """A key of an agent, with its entries of the log."""
+
+    shown_fields: ClassVar = ("kid", "status", "custody", "created_at")
+
+
+class AgentKeyRotationHandle(AgentKeyRotationOut, Handle):
+    """Both keys of a rotation: `old_key` and `new_key`."""
+
+    shown_fields: ClassVar = ("old_kid", "new_kid")
+
+    @property
+    def old_kid(self) -> str:
+        """The id of the key that signs no more."""
+        return self.old_key.kid
+
+    @property
+    def new_kid(self) -> str:
+        """The id of the key that signs from now on."""
+        return self.new_key.kid
+
+
+class AgentStatementHandle(AgentStatementOut, Handle):
+    """A statement of an agent: `jws` is the signed JWT."""
+
+    shown_fields: ClassVar = ("kid", "jws")
+
+
+class AgentKillHandle(AgentKillOut, Handle):
+    """What a kill ended, or with a dry run would end."""
+
+    shown_fields: ClassVar = ("revoked_descendants", "terminated_sessions", "revoked_delegations", "dry_run")
+
+    def _repr_html_(self) -> str:
+        return agent_cards.draw_kill(self)
+
+
+class AgentHandle(AgentOut, Handle):
+    """A machine agent, as it was when it was read; `keys` are its newest five."""
+
+    shown_fields: ClassVar = ("display_name", "agent_type", "status", "effective_scopes", "id")
+
+    keys: Records[AgentKeyOut]
+
+    def _repr_html_(self) -> str:
+        return agent_cards.draw_agent(self)
+
+    def reload(self) -> AgentHandle:
+        """Read the agent again, as it is now.
+
+        >>> agent = lab.agents.register("Porter")
+        >>> suspended = agent.suspend("at lunch")
+        >>> agent.status, agent.reload().status
+        ('active', 'suspended')
+        """
+        return find_agent(self._client, self.id)
+
+    def update(self, **changes: Unpack[AgentChanges]) -> AgentHandle:
+        """Change the agent; `lab.agents.update` explains the arguments and errors.
+
+        >>> lab.agents.register("Runner", scopes=["docs:*"]).update(scopes=["docs:read"]).effective_scopes
+        ['docs:read']
+        """
+        return update_agent(self._client, self.id, changes)
+
+    def delegate(
+        self,
+        child: AgentLike | Mapping[str, object],
+        scopes: Iterable[str],
+        *,
+        expires_at: When | None = None,
+        key: AgentKey | None = None,
+    ) -> DelegationHandle:
+        """Delegate some of what the agent may do to another agent, or to a new one.
+
+        Args:
+            child: an agent, its UUID or maip id; or the parts of a new one, such as `{"display_name": "Reader"}`.
+            scopes: such as `docs:read` or `docs:*`, after `!` what the child may never do.
+            expires_at: its end; by default the earliest of 30 days and the ends of what it comes from.
+            key: the agent's own key, if its holder keeps it; then the child must exist.
+
+        Returns:
+            The delegation with the chain that proves it; `child` is the agent that received it.
+
+        Raises:
+            PermissionDenied: the agent may not do what it would delegate.
+            Conflict: the child has a parent already, is above the agent, or would be deeper than 8.
+            NotFound: the tenant has no such active agents.
+            ValidationFailed: an argument is not acceptable, or `key` is missing.
+
+        >>> planner = lab.agents.register("Planner", scopes=["docs:*", "!docs:delete"])
+        >>> made = planner.delegate({"display_name": "Page reader"}, ["docs:read"])
+        >>> made.scopes, made.denied_scopes, made.verify("docs:read").verdict
+        (['docs:read'], ['docs:delete'], 'VALID')
+        """
+        return delegate(self._client, self.id, _name_child(child), scopes, expires_at, key)
+
+    def delegations(self, direction: str | None = None) -> Listing[DelegationHandle]:
+        """List the delegations that the agent gave or received, newest first.
+
+        Args:
+            direction: `given` or `received`; both by default.
+
+        Returns:
+            The delegations, which are read page by page when they are wanted.
+
+        Raises:
+            ValidationFailed: there is no such direction; when they are read.
+
+        >>> editor = lab.agents.register("Editor", scopes=["docs:*"])
+        >>> made = editor.delegate({"display_name": "Proof reader"}, ["docs:read"])
+        >>> [each.child.display_name for each in editor.delegations("given")]
+        ['Proof reader']
+        """
+        path, asked = f"{AGENTS}{path_of(self.id, 'delegations')}", {"direction": direction}
+        client = self._client
+        return Listing(
+            "delegation",
+            DelegationHandle,
+            lambda: (DelegationHandle.parse(client, each) for each in client.iterate(path, asked)),
+        )
+
+    def session(
+        self,
+        scopes: Iterable[str] | None = None,
+        minutes: int = 60,
+        *,
+        key: AgentKey | None = None,
+        **options: Unpack[AgentSessionOptions],
+    ) -> AgentTokensHandle:
+        """Open a session of the agent.
+
+        Args:
+            scopes: what it may do, within what the agent may; by default all of that.
+            minutes: how long its token lives, 1 to 1,440.
+            key: the agent's own key; its signed assertion opens the session in place of the lab's credential.
+            options: `audience`, the servers that its token is for; `on_behalf_of=True` if the agent acts for the
+                person who signed in (`lab.as_`), within their rights; `metadata`.
+
+        Returns:
+            The session with its tokens, which are shown once; `lab.as_(session)` acts as the agent.
+
+        Raises:
+            PermissionDenied: the lab's credential may not give these scopes.
+            Conflict: the agent is not active, or has too many open sessions.
+            AuthInvalid: `key` is not the agent's present key.
+            ValidationFailed: an argument is not acceptable.
+
+        >>> agent = lab.agents.register("Clerk", scopes=["docs:*"])
+        >>> agent.session(["docs:read"], 5).scopes
+        ['docs:read']
+        """
+        return open_session(self._client, self.id, scopes, minutes, key, options)
+
+    def sign(self, payload: Mapping[str, object], *, key: AgentKey | None = None) -> AgentStatementHandle:
+        """Sign a statement of the agent, a JWT of the type `agent-statement+jwt`.
+
+        Args:
+            payload: what the agent states, at most 16 KB.
+            key: the agent's own key, if its holder keeps it; it signs in this process.
+
+        Returns:
+            The statement (`jws`) and the key that signed it (`kid`).
+
+        Raises:
+            Conflict: the agent is not active.
+            ValidationFailed: the payload is too large or no object, or `key` is missing.
+
+        >>> agent = lab.agents.register("Notary")
+        >>> agent.sign({"seen": "page 7"}).kid == agent.key_id
+        True
+        """
+        return sign_statement(self._client, self.id, payload, key)
+
+    def rotate(self, key: AgentKey | None = None) -> AgentKeyRotationHandle:
+        """Replace the agent's key; what the old one signed stays valid.
+
+        Args:
+            key: a new key of the agent's own; by default the service makes one and holds it.
+
+        Returns:
+            Both keys.
+
+        Raises:
+            Conflict: the agent is revoked, or an agent of the tenant has this key already.
+
+        >>> agent = lab.agents.register("Locksmith")
+        >>> agent.rotate().old_kid == agent.key_id
+        True
+        """
+        body = None if key is None else prove_key(self._client, key)
+        answer = self._client.post(f"{AGENTS}{path_of(self.id, 'keys', 'rotate')}", body)
+        return AgentKeyRotationHandle.parse(self._client, answer)
+
+    def suspend(self, reason: str) -> AgentHandle:
+        """Suspend the agent: its sessions end, and it opens no other until it is resumed; returns it as it is then.
+
+        >>> lab.agents.register("Sleeper").suspend("over night").status
+        'suspended'
+        """
+        return change_status(self._client, self.id, "suspend", reason)
+
+    def resume(self, reason: str) -> AgentHandle:
+        """Resume the suspended agent, whose sessions stay ended; returns it as it is then.
+
+        >>> lab.agents.register("Riser").suspend("over night").resume("morning").status
+        'active'
+        """
+        return change_status(self._client, self.id, "resume", reason)
+
+    def revoke(self, reason: str) -> AgentHandle:
+        """Revoke the agent for good; the agents below it stay. Returns it as it is then.
+
+        >>> lab.agents.register("Leaver").revoke("replaced").status
+        'revoked'
+        """
+        return change_status(self._client, self.id, "revoke", reason)
+
+    def kill(self, reason: str | None = None, *, dry_run: bool = False, cascade: bool = True) -> AgentKillHandle:
+        """Revoke the agent and all below it; `lab.agents.kill` explains the arguments and errors.
+
+        >>> boss = lab.agents.register("Boss", scopes=["docs:*"])
+        >>> made = boss.delegate({"display_name": "Helper"}, ["docs:read"])
+        >>> boss.kill(dry_run=True).revoked_descendants, boss.reload().status
+        (1, 'active')
+        >>> boss.kill("it misbehaves").revoked_descendants, lab.agents[made.child.id].status
+        (1, 'revoked')
+        """
+        return kill_agent(self._client, self.id, reason, dry_run=dry_run, cascade=cascade)
+
+
+AgentLike = UUID | str | AgentHandle
+
+
+def read_agent_id(what: object) -> UUID | str:
+    """Read the id of an agent: a UUID, its text, a maip id, or an object.
+
+    Raises:
+        ValidationFailed: it is none of them.
+    """
+    if isinstance(what, str) and what.strip().startswith("maip:"):
+        return arguments.read_text(what, name="The agent's id").strip()
+    return arguments.read_id(what, "an agent")
+
+
+def find_agent(client: ServiceClient, what: object) -> AgentHandle:
+    """Find an agent."""
+    return AgentHandle.parse(client, client.get(f"{AGENTS}{path_of(read_agent_id(what))}"))
+
+
+def register_agent(client: ServiceClient, body: Mapping[str, object], key: AgentKey | None) -> AgentHandle:
+    """Register an agent, with a key that the service makes or its own."""
+    sent = prepare_agent(body)
+    if key is not None:
+        sent |= prove_key(client, key)
+    return AgentHandle.parse(client, client.post(AGENTS, sent))
+
+
+def prepare_agent(parts: Mapping[str, object]) -> dict[str, object]:
+    """Read the parts of an agent or of its changes: times may be dates, an owner an object."""
+    sent = dict(parts)
+    if sent.get("expires_at") is not None:
+        sent["expires_at"] = arguments.read_time(sent["expires_at"], name="expires_at")  # type: ignore[arg-type]  # checked
+    if sent.get("scopes") is not None:
+        sent["scopes"] = arguments.read_texts(sent["scopes"], name="scopes")
+    if sent.get("owner_user_id") is not None:
+        sent["owner_user_id"] = arguments.read_id(sent["owner_user_id"], "a person")
+    return sent
+
+
+def prove_key(client: ServiceClient, key: AgentKey) -> dict[str, object]:
+    """Return the members that register a key of an agent's own: the holder signs the service's challenge."""
+    holder = require_key(key)
+    answer = client.post(f"{AGENTS}/challenges", {"public_key": holder.public_key})
+    return {"public_key": holder.public_key, "proof": holder.prove(str(answer["challenge"]))}
+
+
+def update_agent(client: ServiceClient, agent_id: UUID | str, changes: Mapping[str, object]) -> AgentHandle:
+    """Change an agent."""
+    return AgentHandle.parse(client, client.patch(f"{AGENTS}{path_of(agent_id)}", prepare_agent(changes)))
+
+
+def change_status(client: ServiceClient, agent_id: UUID | str, verb: str, reason: str) -> AgentHandle:
+    """Suspend, resume or revoke an agent."""
+    body = {"reason": arguments.read_text(reason, name="reason")}
+    return AgentHandle.parse(client, client.post(f"{AGENTS}{path_of(agent_id, verb)}", body))
+
+
+def kill_agent(
+    client: ServiceClient, agent_id: UUID | str, reason: str | None, *, dry_run: bool, cascade: bool
+) -> AgentKillHandle:
+    """Revoke an agent and all below it, or count what that would end; only a dry run needs no reason."""
+    why = "dry run" if reason is None and dry_run is True else reason
+    body = {"reason": arguments.read_text(why, name="reason"), "dry_run": dry_run, "cascade": cascade}
+    return AgentKillHandle.parse(client, client.post(f"{AGENTS}{path_of(agent_id, 'kill')}", body))
+
+
+def sign_statement(
+    client: ServiceClient, agent_id: UUID, payload: Mapping[str, object], key: AgentKey | None
+) -> AgentStatementHandle:
+    """Sign a statement; with the agent's own key in two requests."""
+    stated = arguments.read_mapping(payload, name="payload")
+    holder = None if key is None else require_key(key)
+    path = f"{AGENTS}{path_of(agent_id, 'sign')}"
+    try:
+        return AgentStatementHandle.parse(client, client.post(path, {"payload": stated}))
+    except ValidationFailed as error:
+        asks = read_signing_input(error, holder)
+    signature = asks.key.sign_statement(asks.signing_input, agent_id=agent_id, payload=stated)
+    wrapped = {name: asks.details.get(name) for name in ("iat", "jti")}
+    body = {"payload": stated, "signature": signature, **wrapped}
+    return AgentStatementHandle.parse(client, client.post(path, body))
+
+
+def _name_child(child: object) -> dict[str, object]:
+    """Name the receiver of a delegation: an agent that exists, or one to register with it."""
+    if isinstance(child, Mapping):
+        return {"child": prepare_agent(arguments.read_mapping(child, name="child"))}
+    return {"child_agent_id": str(read_agent_id(child))}
