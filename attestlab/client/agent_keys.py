@@ -27,6 +27,7 @@ from attestlab.agents.scopes import parse_scopes
 from attestlab.agents.sessions.rules import ASSERTION_TYPE
 from attestlab.client import arguments
 from attestlab.client.file_replacement import replace_file
+from attestlab.client.public_names import list_public_names
 from attestlab.core.crypto import jws
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.crypto.signing import Algorithm
@@ -214,6 +215,9 @@ class AgentKey:
 
     def __repr__(self) -> str:
         return f"AgentKey(public_key={self.public_key!r})"
+
+    def __dir__(self) -> list[str]:
+        return sorted(list_public_names(type(self)))
 
     def __reduce__(self) -> str:
         raise ValidationFailed("An AgentKey is not copied or pickled. Use AgentKey.save, with a password.")

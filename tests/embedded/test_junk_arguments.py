@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import attestlab
+from attestlab.client.agent_keys import AgentKey
 from attestlab.client.analysis.rows import Rows
 from attestlab.client.lab import Lab
 from attestlab.core.errors import AttestLabError
@@ -32,12 +33,27 @@ LOGIN = {"subject_id": "u", "outcome": "success", "occurred_at": "2026-11-01T09:
 REASON = "a reason that is long enough"
 NOUNS = (
     *("attestations", "audit", "cases", "challenges", "decisions", "issuers", "lists", "log", "people", "policies"),
-    *("signals", "webhooks", "verifications"),
+    *("signals", "webhooks", "verifications", "agents", "agent_sessions", "delegations"),
 )
 LISTINGS = (*(noun for noun in NOUNS if noun not in ("log", "verifications")), "checkpoints", "events")
-OBJECTS = ("attestation", "bundle", "case", "endpoint", "issuer", "policy", "replay", "signal")
+OBJECTS = (
+    *("agent", "agent_key", "agent_session", "agent_tokens", "attestation", "bundle", "case", "delegation"),
+    *("delegation_proof", "endpoint", "issuer", "policy", "replay", "signal"),
+)
 OPTIONS = {
-    "options": ("kid", "alg", "expiry_at", "metadata", "id", "content_type", "pack_id"),
+    "options": (
+        "kid",
+        "alg",
+        "expiry_at",
+        "expires_at",
+        "metadata",
+        "id",
+        "content_type",
+        "pack_id",
+        "audience",
+        "card",
+    ),
+    "changes": ("scopes", "expires_at", "owner_user_id", "metadata", "no_such_change"),
     "filters": ("status", "since", "limit", "no_such_filter"),
     "profile": ("jurisdiction", "no_such_part"),
     "circumstances": ("ip", "no_such_circumstance"),
@@ -62,9 +78,18 @@ def make_subjects(lab: Lab) -> dict[str, Any]:
     issuer = lab.issuers.create("Registrar", "registrar.example")
     minted = lab.mint(b"x", issuer=issuer, schema="degree", claims=CLAIMS)
     signal = lab.signals.add("gateway", "behavior", 91, "user:u-1")
+    agent = lab.agents.register("Orchestrator", scopes=["docs:*"])
+    delegation = agent.delegate({"display_name": "Worker"}, ["docs:read"])
+    opened = agent.session()
     return {
         "lab": lab,
         **{noun: getattr(lab, noun) for noun in NOUNS},
+        "agent": agent,
+        "agent_key": AgentKey.generate(),
+        "agent_session": lab.agent_sessions[opened.id],
+        "agent_tokens": opened,
+        "delegation": delegation,
+        "delegation_proof": delegation.proof(),
         "attestation": minted,
         "bundle": minted.bundle(),
         "case": lab.cases[0],
@@ -98,6 +123,10 @@ def make_values(subjects: dict[str, Any], folder: Path) -> dict[str, Any]:
         **{"escalation_threshold": 80, "entry": uuid4(), "count": 1, "before": "DENY", "after": "ALLOW"},
         **{"url": "https://receiver.invalid/", "events": "key.*", "endpoint": uuid4(), "delivery": uuid4()},
         **{"title": "T", "to": "ada@people.example", "username": "ada", "since": "2026-11-01"},
+        **{"agent": subjects["agent"].id, "child": {"display_name": "C"}, "scopes": ["docs:read"], "payload": {"a": 1}},
+        **{"display_name": "A", "session": uuid4(), "refresh_token": "alr_x", "token": "als_x", "agent_id": uuid4()},
+        **{"delegation": uuid4(), "chain": ["a.b.c"], "challenge": "c", "audience": "https://lab.invalid/"},
+        **{"now": datetime(2026, 11, 1, tzinfo=UTC), "signing_input": "e30.e30", "parent_id": uuid4()},
         "logins": [{**LOGIN, "kind": kind} for kind in (None, "takeover")],
         "contexts": pa.table({"jurisdiction": ["CH"]}),
     }

@@ -40,7 +40,6 @@ class DelegationCollection(DatasetCollection[DelegationHandle]):
     """
 
     noun = "a delegation"
-    path = DELEGATIONS
     dataset = "delegations"
 
     def __init__(self, client: ServiceClient) -> None:
@@ -161,15 +160,18 @@ class DelegationCollection(DatasetCollection[DelegationHandle]):
         read_filters(self.query, filters)
         return self._list_read(self._read_newest, limit)
 
+    def _find(self, which: object) -> DelegationHandle:
+        return self._parse(self._client.get(f"{DELEGATIONS}{path_of(arguments.read_id(which, self.noun))}"))
+
     def _read_newest(self) -> Iterator[Json]:
         """Read the delegations one by one, in the order of the data set."""
         for row in self.sql(_NEWEST):
-            yield self._client.get(f"{self.path}{path_of(row['id'])}")
+            yield self._client.get(f"{DELEGATIONS}{path_of(row['id'])}")
 
     def _read_revocations(self, after: int) -> Iterator[RevocationHandle]:
         since: int | None = after
         while since is not None:
-            page = self._client.get(f"{self.path}/revocations", {"since": since, "limit": 1000})
+            page = self._client.get(f"{DELEGATIONS}/revocations", {"since": since, "limit": 1000})
             for each in cast("builtins.list[Json]", page["items"]):
                 yield RevocationHandle.parse(self._client, each)
             since = cast("int | None", page["next_after"])
