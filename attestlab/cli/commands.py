@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attestlab.cli import badges, minting, watch, webhooks
+from attestlab.cli.agents import agents
 from attestlab.cli.blog import blog
 from attestlab.cli.logs import log
 from attestlab.cli.notebooks import notebooks
@@ -70,6 +71,7 @@ app.command("trigger")(webhooks.trigger)
 app.add_typer(tenants, name="tenant")
 app.add_typer(consumers, name="consumer")
 app.add_typer(receipts, name="receipt")
+app.add_typer(agents, name="agent")
 app.add_typer(policies, name="policy")
 app.add_typer(blog, name="blog")
 app.add_typer(log, name="log")

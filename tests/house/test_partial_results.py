@@ -285,6 +285,9 @@ COMMANDS = {
     "consumer invite": None,
     "blog import": Kind.WHOLE,
     "receipt verify": None,
+    "agent list": Kind.CUT,
+    "agent show": None,
+    "agent kill": Kind.WHOLE,
     "policy check": Kind.BOUNDED,
     "policy simulate": Kind.CUT,
     "log watch": Kind.COUNTED,  # an entry is recorded as seen after it was printed
