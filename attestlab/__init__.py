@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from attestlab.attestations.minting import MintRequest
     from attestlab.attestations.rules import Reason, Status, Verdict, sha256
     from attestlab.attestations.verification.steps import VerifierInput
-    from attestlab.client.agent_keys import AgentKey
     from attestlab.client.asynchronous.connecting import connect_async
     from attestlab.client.connecting import connect
     from attestlab.client.lab import Lab
+    from attestlab.client.own_keys import OwnKey
     from attestlab.core.errors import AttestLabError
     from attestlab.demos.display import steps
     from attestlab.demos.world import demo_world
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 __version__ = VERSION
 __all__ = [
-    "AgentKey",
     "AttestLabError",
     "Bundle",
     "Installation",
     "Lab",
     "MintRequest",
+    "OwnKey",
     "Reason",
     "Settings",
     "Status",
@@ -64,12 +64,12 @@ __all__ = [
 # The module of each public name. It is loaded when the name is first used, so that importing this
 # package loads neither the server nor a database, and the offline verifier starts quickly.
 _HOMES = {
-    "AgentKey": "attestlab.client.agent_keys",
     "AttestLabError": "attestlab.core.errors",
     "Bundle": "attestlab.attestations.bundle.bundle",
     "Installation": "attestlab.installation",
     "Lab": "attestlab.client.lab",
     "MintRequest": "attestlab.attestations.minting",
+    "OwnKey": "attestlab.client.own_keys",
     "Reason": "attestlab.attestations.rules",
     "Settings": "attestlab.settings",
     "Status": "attestlab.attestations.rules",

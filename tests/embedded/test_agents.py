@@ -11,8 +11,8 @@ from uuid import uuid4
 import pytest
 
 import attestlab
-from attestlab.client.agent_keys import AgentKey
 from attestlab.client.lab import Lab
+from attestlab.client.own_keys import OwnKey
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import (
@@ -123,8 +123,8 @@ def test_a_chain_is_verified_by_the_service_and_offline_and_revoked(lab: Lab, tm
 
 
 def test_an_agent_with_a_key_of_its_own_needs_no_shared_secret(lab: Lab, tmp_path: Path) -> None:
-    saved = AgentKey.generate().save(tmp_path / "agent.pem", password="only for this test")
-    key = AgentKey.load(saved, password="only for this test")
+    saved = OwnKey.generate().save(tmp_path / "agent.pem", password="only for this test")
+    key = OwnKey.load(saved, password="only for this test")
     agent = lab.agents.register("Holder", scopes=["docs:*", "agents:read"], key=key)
 
     assert (agent.custody, agent.public_key) == ("external", key.public_key)
@@ -136,7 +136,7 @@ def test_an_agent_with_a_key_of_its_own_needs_no_shared_secret(lab: Lab, tmp_pat
     assert made.verify("docs:read").valid
     with pytest.raises(ValidationFailed, match="Pass key="):
         agent.sign({"seen": 7})
-    newer = AgentKey.generate()
+    newer = OwnKey.generate()
     rotated = agent.rotate(newer)
     assert [each.kid for each in lab.agents.keys(agent)] == [rotated.new_kid, rotated.old_kid]
     with pytest.raises(AuthInvalid):
@@ -164,7 +164,7 @@ def test_a_key_signs_no_other_statement_than_its_holder_wants(change: dict[str, 
     agent = "01a21817-5f3c-7abc-8def-0123456789ab"
     header = {"alg": "EdDSA", "kid": "agk_1", "typ": change.pop("typ", "agent-statement+jwt")}
     claims = {"iss": agent, "iat": 1, "jti": str(uuid4()), "statement": {"seen": 7}}
-    key = AgentKey.generate()
+    key = OwnKey.generate()
 
     assert key.sign_statement(
         prepare({**header, "typ": "agent-statement+jwt"}, claims), agent_id=agent, payload={"seen": 7}
@@ -174,7 +174,7 @@ def test_a_key_signs_no_other_statement_than_its_holder_wants(change: dict[str, 
 
 
 def test_a_key_signs_no_wider_delegation_than_its_holder_wants(labs: dict[str, Lab]) -> None:
-    lab, key = labs["in process"], AgentKey.generate()
+    lab, key = labs["in process"], OwnKey.generate()
     agent = lab.agents.register("Parent", scopes=["docs:*", "!docs:delete"], key=key)
     child = lab.agents.register("Child")
     with pytest.raises(ValidationFailed) as asked:
@@ -192,18 +192,18 @@ def test_a_key_signs_no_wider_delegation_than_its_holder_wants(labs: dict[str, L
 
 
 def test_a_key_is_not_shown_nor_pickled(tmp_path: Path) -> None:
-    key = AgentKey.generate()
+    key = OwnKey.generate()
     other = tmp_path / "other.pem"
     other.write_text("no key")
 
-    assert repr(key) == f"AgentKey(public_key={key.public_key!r})"
-    with pytest.raises(ValidationFailed, match=r"AgentKey\.save"):
+    assert repr(key) == f"OwnKey(public_key={key.public_key!r})"
+    with pytest.raises(ValidationFailed, match=r"OwnKey\.save"):
         pickle.dumps(key)
-    for read in (lambda: AgentKey.load(other), lambda: AgentKey.load(tmp_path / "none.pem"), lambda: AgentKey(other)):  # type: ignore[arg-type]  # junk
+    for read in (lambda: OwnKey.load(other), lambda: OwnKey.load(tmp_path / "none.pem"), lambda: OwnKey(other)):  # type: ignore[arg-type]  # junk
         with pytest.raises(ValidationFailed):
             read()
     with pytest.raises(ValidationFailed, match="cannot be read as a key"):
-        AgentKey.load(key.save(tmp_path / "locked.pem", password="right"), password="wrong")
+        OwnKey.load(key.save(tmp_path / "locked.pem", password="right"), password="wrong")
 
 
 WRONG: tuple[Callable[[Lab], object], ...] = (

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 import attestlab
-from attestlab.client.agent_keys import AgentKey
 from attestlab.client.analysis.rows import Rows
 from attestlab.client.lab import Lab
+from attestlab.client.own_keys import OwnKey
 from attestlab.core.errors import AttestLabError
 from support.lab_walk import CLAIMS, POLICY
 from support.new_labs import open_new_lab
@@ -85,7 +85,7 @@ def make_subjects(lab: Lab) -> dict[str, Any]:
         "lab": lab,
         **{noun: getattr(lab, noun) for noun in NOUNS},
         "agent": agent,
-        "agent_key": AgentKey.generate(),
+        "agent_key": OwnKey.generate(),
         "agent_session": lab.agent_sessions[opened.id],
         "agent_tokens": opened,
         "delegation": delegation,

@@ -21,7 +21,6 @@ import polars as pl
 import pyarrow as pa
 
 from attestlab.client import policy_documents
-from attestlab.client.agent_keys import AgentKey
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File, When
 from attestlab.client.collections.attestations import MintOptions
@@ -177,6 +176,7 @@ from attestlab.client.handles.webhooks import (
     WebhookTestHandle,
 )
 from attestlab.client.lab import MeHandle
+from attestlab.client.own_keys import OwnKey
 from attestlab.core.json_types import SqlParameters
 from attestlab.log.note.trust_policy import TrustPolicy
 
@@ -190,7 +190,7 @@ class AsyncAgent(AgentHandle):
         scopes: Iterable[str],
         *,
         expires_at: When | None = None,
-        key: AgentKey | None = None,
+        key: OwnKey | None = None,
     ) -> AsyncDelegation:
         """Delegate some of what the agent may do to another agent, or to a new one."""
     def delegations(self, direction: str | None = None) -> AsyncListing[AsyncDelegation]:
@@ -203,18 +203,18 @@ class AsyncAgent(AgentHandle):
         """Resume the suspended agent, whose sessions stay ended; returns it as it is then."""
     async def revoke(self, reason: str) -> AsyncAgent:
         """Revoke the agent for good; the agents below it stay. Returns it as it is then."""
-    async def rotate(self, key: AgentKey | None = None) -> AgentKeyRotationHandle:
+    async def rotate(self, key: OwnKey | None = None) -> AgentKeyRotationHandle:
         """Replace the agent's key; what the old one signed stays valid."""
     async def session(
         self,
         scopes: Iterable[str] | None = None,
         minutes: int = 60,
         *,
-        key: AgentKey | None = None,
+        key: OwnKey | None = None,
         **options: Unpack[AgentSessionOptions],
     ) -> AsyncAgentTokens:
         """Open a session of the agent."""
-    async def sign(self, payload: Mapping[str, object], *, key: AgentKey | None = None) -> AgentStatementHandle:
+    async def sign(self, payload: Mapping[str, object], *, key: OwnKey | None = None) -> AgentStatementHandle:
         """Sign a statement of the agent, a JWT of the type `agent-statement+jwt`."""
     async def suspend(self, reason: str) -> AsyncAgent:
         """Suspend the agent: its sessions end, and it opens no other until it is resumed; returns it as it is then."""
@@ -1372,7 +1372,7 @@ class AsyncAgentNoun:
         display_name: str,
         *,
         scopes: Iterable[str] = (),
-        key: AgentKey | None = None,
+        key: OwnKey | None = None,
         **options: Unpack[AgentOptions],
     ) -> AsyncAgent:
         """Register an agent."""

@@ -7,7 +7,6 @@ from typing import Unpack
 
 from attestlab.agents.shapes import AgentsQuery
 from attestlab.client import arguments
-from attestlab.client.agent_keys import AgentKey
 from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
@@ -28,6 +27,7 @@ from attestlab.client.handles.agents import (
     update_agent,
 )
 from attestlab.client.own_examples import name_in_examples
+from attestlab.client.own_keys import OwnKey
 from attestlab.client.service_client import ServiceClient, path_of
 
 
@@ -68,7 +68,7 @@ class AgentCollection(DatasetCollection[AgentHandle]):
         display_name: str,
         *,
         scopes: Iterable[str] = (),
-        key: AgentKey | None = None,
+        key: OwnKey | None = None,
         **options: Unpack[AgentOptions],
     ) -> AgentHandle:
         """Register an agent.
@@ -93,7 +93,7 @@ class AgentCollection(DatasetCollection[AgentHandle]):
         >>> agent.status, agent.effective_scopes
         ('active', ['orders:*', '!orders:delete'])
         >>> import attestlab
-        >>> own = lab.agents.register("Key holder", key=attestlab.AgentKey.generate())
+        >>> own = lab.agents.register("Key holder", key=attestlab.OwnKey.generate())
         >>> own.custody
         'external'
         """

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from attestlab.agents.sessions.shapes import AgentIntrospectionOut, AgentSessionOut, AgentTokensOut
 from attestlab.client import agent_cards, arguments
-from attestlab.client.agent_keys import AgentKey, require_key
 from attestlab.client.handles.base import Handle
+from attestlab.client.own_keys import OwnKey, require_key
 from attestlab.client.service_client import ServiceClient, path_of
 
 AGENT_SESSIONS = "/v1/agent-sessions"
@@ -105,7 +105,7 @@ def open_session(
     agent_id: UUID,
     scopes: Iterable[str] | None,
     minutes: int,
-    key: AgentKey | None,
+    key: OwnKey | None,
     options: Mapping[str, object],
 ) -> AgentTokensHandle:
     """Open a session with the credential of the lab, or with an assertion by the agent's own key."""

@@ -14,13 +14,13 @@ from attestlab.agents.shapes import (
     AgentStatementOut,
 )
 from attestlab.client import agent_cards, arguments
-from attestlab.client.agent_keys import AgentKey, require_key
 from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.handles.agent_sessions import AgentSessionOptions, AgentTokensHandle, open_session
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.delegations import DelegationHandle, delegate, read_signing_input
+from attestlab.client.own_keys import OwnKey, require_key
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.errors import ValidationFailed
 
@@ -122,7 +122,7 @@ class AgentHandle(AgentOut, Handle):
         scopes: Iterable[str],
         *,
         expires_at: When | None = None,
-        key: AgentKey | None = None,
+        key: OwnKey | None = None,
     ) -> DelegationHandle:
         """Delegate some of what the agent may do to another agent, or to a new one.
 
@@ -178,7 +178,7 @@ class AgentHandle(AgentOut, Handle):
         scopes: Iterable[str] | None = None,
         minutes: int = 60,
         *,
-        key: AgentKey | None = None,
+        key: OwnKey | None = None,
         **options: Unpack[AgentSessionOptions],
     ) -> AgentTokensHandle:
         """Open a session of the agent.
@@ -205,7 +205,7 @@ class AgentHandle(AgentOut, Handle):
         """
         return open_session(self._client, self.id, scopes, minutes, key, options)
 
-    def sign(self, payload: Mapping[str, object], *, key: AgentKey | None = None) -> AgentStatementHandle:
+    def sign(self, payload: Mapping[str, object], *, key: OwnKey | None = None) -> AgentStatementHandle:
         """Sign a statement of the agent, a JWT of the type `agent-statement+jwt`.
 
         Args:
@@ -225,7 +225,7 @@ class AgentHandle(AgentOut, Handle):
         """
         return sign_statement(self._client, self.id, payload, key)
 
-    def rotate(self, key: AgentKey | None = None) -> AgentKeyRotationHandle:
+    def rotate(self, key: OwnKey | None = None) -> AgentKeyRotationHandle:
         """Replace the agent's key; what the old one signed stays valid.
 
         Args:
@@ -301,7 +301,7 @@ def find_agent(client: ServiceClient, what: object) -> AgentHandle:
     return AgentHandle.parse(client, client.get(f"{AGENTS}{path_of(read_agent_id(what))}"))
 
 
-def register_agent(client: ServiceClient, body: Mapping[str, object], key: AgentKey | None) -> AgentHandle:
+def register_agent(client: ServiceClient, body: Mapping[str, object], key: OwnKey | None) -> AgentHandle:
     """Register an agent, with a key that the service makes or its own."""
     sent = prepare_agent(body)
     if key is not None:
@@ -321,7 +321,7 @@ def prepare_agent(parts: Mapping[str, object]) -> dict[str, object]:
     return sent
 
 
-def prove_key(client: ServiceClient, key: AgentKey) -> dict[str, object]:
+def prove_key(client: ServiceClient, key: OwnKey) -> dict[str, object]:
     """Return the members that register a key of an agent's own: the holder signs the service's challenge."""
     holder = require_key(key)
     answer = client.post(f"{AGENTS}/challenges", {"public_key": holder.public_key})
@@ -349,7 +349,7 @@ def kill_agent(
 
 
 def sign_statement(
-    client: ServiceClient, agent_id: UUID, payload: Mapping[str, object], key: AgentKey | None
+    client: ServiceClient, agent_id: UUID, payload: Mapping[str, object], key: OwnKey | None
 ) -> AgentStatementHandle:
     """Sign a statement; with the agent's own key in two requests."""
     stated = arguments.read_mapping(payload, name="payload")

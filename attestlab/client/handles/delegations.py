@@ -20,11 +20,11 @@ from attestlab.agents.delegation.shapes import (
     RevocationOut,
 )
 from attestlab.client import agent_cards, arguments
-from attestlab.client.agent_keys import AgentKey, require_key
 from attestlab.client.arguments import When
 from attestlab.client.file_replacement import replace_file
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.bundles import read_trust
+from attestlab.client.own_keys import OwnKey, require_key
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.errors import ValidationFailed
 from attestlab.log.note.trust_policy import TrustPolicy
@@ -190,7 +190,7 @@ def delegate(
     child: Mapping[str, object],
     scopes: Iterable[str],
     expires_at: When | None,
-    key: AgentKey | None,
+    key: OwnKey | None,
 ) -> DelegationHandle:
     """Delegate scopes to the agent of `child`; with the parent's own key in two requests."""
     asked = arguments.read_texts(scopes, name="scopes")
@@ -210,12 +210,12 @@ def delegate(
 class AskedSignature(NamedTuple):
     """What the service asks the holder of a key to sign, and the details of its answer."""
 
-    key: AgentKey
+    key: OwnKey
     signing_input: str
     details: Mapping[str, object]
 
 
-def read_signing_input(error: ValidationFailed, key: AgentKey | None) -> AskedSignature:
+def read_signing_input(error: ValidationFailed, key: OwnKey | None) -> AskedSignature:
     """Read what the service asks the holder of a key to sign.
 
     Raises:
@@ -225,7 +225,7 @@ def read_signing_input(error: ValidationFailed, key: AgentKey | None) -> AskedSi
     if not isinstance(asked, str):
         raise error
     if key is None:
-        message = "The agent's key is its own, so its holder signs. Pass key=..., the AgentKey of the agent."
+        message = "The agent's key is its own, so its holder signs. Pass key=..., the OwnKey of the agent."
         raise ValidationFailed(message, details=error.details)
     return AskedSignature(key, asked, error.details)
 

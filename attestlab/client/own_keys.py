@@ -1,4 +1,4 @@
-"""`AgentKey`: a key of an agent's own, whose private half stays with its holder (docs/agents.md).
+"""`OwnKey`: a key of an agent's own, whose private half stays with its holder (docs/agents.md).
 
 It signs what the service asks for only after a look at it, so that no service can have another thing signed.
 """
@@ -36,10 +36,10 @@ from attestlab.core.errors import AttestLabError, ServiceFailed, ValidationFaile
 from attestlab.core.strict_json import parse_json
 
 ASSERTION_TTL_S: Final = 240
-_NOT_A_KEY: Final = "Pass an Ed25519 private key as PEM, such as the file of AgentKey.save."
+_NOT_A_KEY: Final = "Pass an Ed25519 private key as PEM, such as the file of OwnKey.save."
 
 
-class AgentKey:
+class OwnKey:
     """A private Ed25519 key that an agent's holder keeps; the service gets its public half and signatures.
 
     Pass it as `key` to `lab.agents.register`, `agent.rotate`, `agent.session`, `agent.sign` and `agent.delegate`.
@@ -47,7 +47,7 @@ class AgentKey:
 
     def __init__(self, private: Ed25519PrivateKey) -> None:
         if not isinstance(private, Ed25519PrivateKey):
-            raise ValidationFailed(f"A value of type {type(private).__name__} is no key. Use AgentKey.generate().")
+            raise ValidationFailed(f"A value of type {type(private).__name__} is no key. Use OwnKey.generate().")
         self._private = private
 
     @classmethod
@@ -55,7 +55,7 @@ class AgentKey:
         """Make a new key in this process.
 
         >>> import attestlab
-        >>> len(attestlab.AgentKey.generate().public_key)
+        >>> len(attestlab.OwnKey.generate().public_key)
         43
         """
         return cls(Ed25519PrivateKey.generate())
@@ -72,9 +72,9 @@ class AgentKey:
             ValidationFailed: the file cannot be read, has another key, or the password is wrong.
 
         >>> import attestlab
-        >>> key = attestlab.AgentKey.generate()
+        >>> key = attestlab.OwnKey.generate()
         >>> saved = key.save("agent.pem", password="only an example")
-        >>> attestlab.AgentKey.load(saved, password="only an example").public_key == key.public_key
+        >>> attestlab.OwnKey.load(saved, password="only an example").public_key == key.public_key
         True
         """
         content = arguments.read_file(path)
@@ -97,7 +97,7 @@ class AgentKey:
             ValidationFailed: it cannot be written.
 
         >>> import attestlab
-        >>> attestlab.AgentKey.generate().save("other-agent.pem")
+        >>> attestlab.OwnKey.generate().save("other-agent.pem")
         'other-agent.pem'
         """
         secret = _encode(password)
@@ -127,7 +127,7 @@ class AgentKey:
             ValidationFailed: the challenge is no text.
 
         >>> import attestlab
-        >>> len(attestlab.AgentKey.generate().prove("a challenge of the service"))
+        >>> len(attestlab.OwnKey.generate().prove("a challenge of the service"))
         86
         """
         return self._sign(PROOF_PREFIX + arguments.read_text(challenge, name="challenge").encode())
@@ -148,7 +148,7 @@ class AgentKey:
 
         >>> import attestlab
         >>> from uuid import uuid4
-        >>> key, address = attestlab.AgentKey.generate(), "https://lab.example/v1/agent-sessions"
+        >>> key, address = attestlab.OwnKey.generate(), "https://lab.example/v1/agent-sessions"
         >>> key.assertion(uuid4(), audience=address, now=lab.now()).count(".")
         2
         """
@@ -214,13 +214,13 @@ class AgentKey:
         return signed
 
     def __repr__(self) -> str:
-        return f"AgentKey(public_key={self.public_key!r})"
+        return f"OwnKey(public_key={self.public_key!r})"
 
     def __dir__(self) -> list[str]:
         return sorted(list_public_names(type(self)))
 
     def __reduce__(self) -> str:
-        raise ValidationFailed("An AgentKey is not copied or pickled. Use AgentKey.save, with a password.")
+        raise ValidationFailed("An OwnKey is not copied or pickled. Use OwnKey.save, with a password.")
 
     def _complete(self, signing_input: str) -> str:
         return f"{signing_input}.{self._sign(signing_input.encode('ascii'))}"
@@ -229,15 +229,15 @@ class AgentKey:
         return b64url_encode(self._private.sign(message))
 
 
-def require_key(key: object) -> AgentKey:
+def require_key(key: object) -> OwnKey:
     """Require that a value is a key of an agent's own.
 
     Raises:
         ValidationFailed: it is something else.
     """
-    if isinstance(key, AgentKey):
+    if isinstance(key, OwnKey):
         return key
-    raise ValidationFailed(f"key is a {type(key).__name__}. Pass the AgentKey that the agent's holder keeps.")
+    raise ValidationFailed(f"key is a {type(key).__name__}. Pass the OwnKey that the agent's holder keeps.")
 
 
 def _encode(password: object) -> bytes | None:
