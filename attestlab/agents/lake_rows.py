@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection, Row, Table, select
@@ -80,7 +80,7 @@ class DelegationRow(NamedTuple):
 
 def select_agents(connection: Connection, tenant_id: UUID) -> Iterator[AgentRow]:
     """Return the agents of a tenant as they are now."""
-    for row in _select(connection, store.agents, AgentRow, tenant_id):
+    for row in _select(connection, store.agents, AgentRow._fields, tenant_id):
         values = row._asdict()
         delegated = values["delegated_scopes"]
         yield AgentRow(
@@ -95,18 +95,20 @@ def select_agents(connection: Connection, tenant_id: UUID) -> Iterator[AgentRow]
 
 def select_sessions(connection: Connection, tenant_id: UUID) -> Iterator[AgentSessionRow]:
     """Return the sessions of a tenant's agents as they are now."""
-    for row in _select(connection, sessions, AgentSessionRow, tenant_id):
+    for row in _select(connection, sessions, AgentSessionRow._fields, tenant_id):
         yield AgentSessionRow(**row._asdict() | {"scopes": row.scopes.split()})
 
 
 def select_delegations(connection: Connection, tenant_id: UUID) -> Iterator[DelegationRow]:
     """Return the delegations between a tenant's agents as they are now."""
-    for row in _select(connection, delegations, DelegationRow, tenant_id):
+    for row in _select(connection, delegations, DelegationRow._fields, tenant_id):
         yield DelegationRow(**row._asdict() | {"scopes": row.scopes.split()})
 
 
-def _select(connection: Connection, table: Table, kind: type[Any], tenant_id: UUID) -> Iterator[Row[Any]]:
+def _select(
+    connection: Connection, table: Table, fields: tuple[str, ...], tenant_id: UUID
+) -> Iterator[Row[tuple[object, ...]]]:
     """Select the columns of a table that a kind of row has."""
-    columns = [table.c[name] for name in kind._fields if name in table.c]
+    columns = [table.c[name] for name in fields if name in table.c]
     query = select(*columns).where(table.c.tenant_id == tenant_id)
     yield from connection.execute(query.execution_options(yield_per=ROWS_PER_FETCH))

@@ -25,7 +25,7 @@ def draw_agent(agent: AgentOut) -> str:
         CardRow("May", ", ".join(agent.effective_scopes) or "nothing"),
         CardRow("Depth", f"{agent.delegation_depth}" if agent.parent_agent_id is not None else None),
         CardRow("Sessions", f"{agent.session_count:,} open"),
-        CardRow("Owner", write_code(agent.owner_user_id) if agent.owner_user_id else "nobody"),
+        CardRow("Owner", write_code(agent.owner_user_id) if agent.owner_user_id else "no one"),
         CardRow("Id", write_code(agent.agent_id)),
     ]
     foot = join("What would stop: ", write_code('agent.kill("why", dry_run=True)'))

@@ -61,6 +61,7 @@ SWEPT = {
     ],
 }
 EVENTS = ["key.*", "billing.*", "attestation.*"]
+SCOPES = ["docs:read", "docs:write", "docs:list"]
 ATTRIBUTES = ["key.age_days", "jurisdiction", "trust_tier"]
 
 # Each verb with its parameters that are lists: a call whose lists have that many items.
@@ -89,6 +90,12 @@ USES: dict[str, Use] = {
     "activate acknowledge": _activate,
     "create events": lambda lab, count: lab.webhooks.create(f"https://receiver.invalid/{count}", EVENTS[:count]),
     "update events": lambda lab, count: lab.webhooks.update("receiver.invalid", events=EVENTS[:count]),
+    "register scopes": lambda lab, count: lab.agents.register("Scoped", scopes=SCOPES[:count]),
+    "delegate scopes": lambda lab, count: lab.agents.list(q="Keeper of lists")[0].delegate(
+        {"display_name": "Child"}, SCOPES[:count]
+    ),
+    "session scopes": lambda lab, count: lab.agents.list(q="Keeper of lists")[0].session(SCOPES[:count]),
+    "verify chain": lambda lab, count: lab.delegations.verify(["a.b.c"] * count),
     "recover events": lambda lab, count: lab.webhooks.recover(
         "receiver.invalid", "2026-01-01", events=EVENTS[:count], dry_run=True
     ),
@@ -123,6 +130,7 @@ def filled(doors: dict[str, Any]) -> Lab:
     lab: Lab = doors["over HTTP"]
     lab.policies.create(POLICY.format(door="lists"))
     lab.webhooks.create("https://receiver.invalid/hooks", "key.*")
+    lab.agents.register("Keeper of lists", scopes=["docs:*"])
     return lab
 
 

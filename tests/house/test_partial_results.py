@@ -247,7 +247,9 @@ WRITES_OF_ONE = set(
 )
 # By the name of a verb, or by noun and verb where a name has several meanings.
 VERBS = {
-    **dict.fromkeys(("list", "checkpoints", "keys", "requests", "versions", "sources", "names"), Kind.PAGE),
+    **dict.fromkeys(
+        ("list", "checkpoints", "keys", "requests", "versions", "sources", "names", "revocations"), Kind.PAGE
+    ),
     **dict.fromkeys(("df", "pl", "arrow", "rel", "head", "sql"), Kind.STREAM),
     **dict.fromkeys(("to_parquet", "save"), Kind.FILE),
     **dict.fromkeys(("deliveries", "entity", "graph", "drift", "blast_radius"), Kind.CUT),

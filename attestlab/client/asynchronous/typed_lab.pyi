@@ -68,6 +68,7 @@ from attestlab.client.handles.attestations import (
     AttestationLike,
     MintHandle,
     MintResults,
+    RevocationHandle,
     VerificationHandle,
 )
 from attestlab.client.handles.badges import BadgeFormat, BadgeHandle, BadgeVerificationHandle
@@ -95,7 +96,7 @@ from attestlab.client.handles.delegations import (
     DelegationLike,
     DelegationProofHandle,
     DelegationRevocationHandle,
-    RevocationHandle,
+    RevokedDelegationHandle,
 )
 from attestlab.client.handles.draft_decisions import DraftDecisionHandle
 from attestlab.client.handles.inbox import InboxItemHandle, InboxItemLike
@@ -198,11 +199,11 @@ class AsyncAgent(AgentHandle):
     async def kill(self, reason: str | None = None, *, dry_run: bool = False, cascade: bool = True) -> AgentKillHandle:
         """Revoke the agent and all below it; `lab.agents.kill` explains the arguments and errors."""
     async def reload(self) -> AsyncAgent:
-        """Read the agent again, as it is now."""
+        """Read the agent again."""
     async def resume(self, reason: str) -> AsyncAgent:
-        """Resume the suspended agent, whose sessions stay ended; returns it as it is then."""
+        """Resume the suspended agent, whose sessions stay ended."""
     async def revoke(self, reason: str) -> AsyncAgent:
-        """Revoke the agent for good; the agents below it stay. Returns it as it is then."""
+        """Revoke the agent for good; the agents below it stay."""
     async def rotate(self, key: OwnKey | None = None) -> AgentKeyRotationHandle:
         """Replace the agent's key; what the old one signed stays valid."""
     async def session(
@@ -217,7 +218,7 @@ class AsyncAgent(AgentHandle):
     async def sign(self, payload: Mapping[str, object], *, key: OwnKey | None = None) -> AgentStatementHandle:
         """Sign a statement of the agent, a JWT of the type `agent-statement+jwt`."""
     async def suspend(self, reason: str) -> AsyncAgent:
-        """Suspend the agent: its sessions end, and it opens no other until it is resumed; returns it as it is then."""
+        """Suspend the agent: its sessions end, and it opens no other until it is resumed."""
     async def update(self, **changes: Unpack[AgentChanges]) -> AsyncAgent:
         """Change the agent; `lab.agents.update` explains the arguments and errors."""
 
@@ -286,7 +287,7 @@ class AsyncDelegation(DelegationHandle):
     async def biscuit(self) -> BiscuitHandle:
         """Export the delegation as a Biscuit; `lab.delegations.biscuit` explains the result and errors."""
     async def proof(self) -> AsyncDelegationProof:
-        """Fetch what anyone needs to verify the chain without the service; `save` writes it."""
+        """Fetch what anyone needs to verify the chain without the service."""
     async def revoke(self, reason: str, *, dry_run: bool = False) -> DelegationRevocationHandle:
         """Revoke the delegation and all below it; `lab.delegations.revoke` explains the arguments and errors."""
     async def verify(self, required_scope: str | None = None) -> ChainVerdictHandle:
@@ -1456,7 +1457,7 @@ class AsyncDelegationNoun:
         """Fetch what anyone needs to verify a chain without the service; `attestlab verify` reads its file."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
-    async def revocations(self, since: int = -1) -> Records[RevocationHandle]:
+    async def revocations(self, since: int = -1) -> Records[RevokedDelegationHandle]:
         """List the revoked delegations of all tenants in the order of the log, for those who verify chains offline."""
     async def revoke(
         self, delegation: DelegationLike, reason: str, *, dry_run: bool = False

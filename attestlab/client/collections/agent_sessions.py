@@ -41,7 +41,7 @@ class AgentSessionCollection(DatasetCollection[AgentSessionHandle]):
 
         Args:
             limit: how many at most; all by default.
-            filters: `agent_id`, an agent or its UUID; `status` is `active`, `expired` or `terminated`.
+            filters: `agent_id` is the UUID of an agent; `status` is `active`, `expired` or `terminated`.
 
         Returns:
             The sessions, which are read page by page when they are wanted.
@@ -51,7 +51,7 @@ class AgentSessionCollection(DatasetCollection[AgentSessionHandle]):
 
         >>> agent = lab.agents.register("Guide", scopes=["docs:read"])
         >>> opened = agent.session()
-        >>> [each.scopes for each in lab.agent_sessions.list(agent_id=agent, status="active")]
+        >>> [each.scopes for each in lab.agent_sessions.list(agent_id=agent.id, status="active")]
         [['docs:read']]
         """
         return self._list(limit, filters)
@@ -104,6 +104,9 @@ class AgentSessionCollection(DatasetCollection[AgentSessionHandle]):
 
         Returns:
             `active`, and of an active one the agent, scopes, audience and end.
+
+        Raises:
+            ValidationFailed: the token is no text.
 
         >>> opened = lab.agents.register("Caller", scopes=["docs:read"]).session()
         >>> lab.agent_sessions.introspect(opened.token).scopes

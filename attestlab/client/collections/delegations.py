@@ -20,7 +20,7 @@ from attestlab.client.handles.delegations import (
     DelegationLike,
     DelegationProofHandle,
     DelegationRevocationHandle,
-    RevocationHandle,
+    RevokedDelegationHandle,
     export_biscuit,
     fetch_proof,
     revoke_delegation,
@@ -135,7 +135,7 @@ class DelegationCollection(DatasetCollection[DelegationHandle]):
         """
         return export_biscuit(self._client, self._id_of(delegation))
 
-    def revocations(self, since: int = -1) -> Records[RevocationHandle]:
+    def revocations(self, since: int = -1) -> Records[RevokedDelegationHandle]:
         """List the revoked delegations of all tenants in the order of the log, for those who verify chains offline.
 
         Args:
@@ -154,7 +154,7 @@ class DelegationCollection(DatasetCollection[DelegationHandle]):
         True
         """
         after = -1 if since == -1 else arguments.read_count(since, name="since")
-        return Records(self._read_revocations(after), RevocationHandle)
+        return Records(self._read_revocations(after), RevokedDelegationHandle)
 
     def _list(self, limit: int | None, filters: Mapping[str, object]) -> Listing[DelegationHandle]:
         read_filters(self.query, filters)
@@ -168,12 +168,12 @@ class DelegationCollection(DatasetCollection[DelegationHandle]):
         for row in self.sql(_NEWEST):
             yield self._client.get(f"{DELEGATIONS}{path_of(row['id'])}")
 
-    def _read_revocations(self, after: int) -> Iterator[RevocationHandle]:
+    def _read_revocations(self, after: int) -> Iterator[RevokedDelegationHandle]:
         since: int | None = after
         while since is not None:
             page = self._client.get(f"{DELEGATIONS}/revocations", {"since": since, "limit": 1000})
             for each in cast("builtins.list[Json]", page["items"]):
-                yield RevocationHandle.parse(self._client, each)
+                yield RevokedDelegationHandle.parse(self._client, each)
             since = cast("int | None", page["next_after"])
 
     def _id_of(self, delegation: DelegationLike) -> UUID:

@@ -82,6 +82,9 @@ class AgentTokensHandle(AgentTokensOut, Handle):
     def refresh(self) -> AgentTokensHandle:
         """Exchange the refresh token for the next tokens; `lab.agent_sessions.refresh` explains the errors.
 
+        Returns:
+            The session with its next tokens; these here are invalid then.
+
         >>> opened = lab.agents.register("Courier", scopes=["docs:read"]).session()
         >>> opened.refresh().id == opened.id
         True

@@ -99,7 +99,10 @@ class AgentHandle(AgentOut, Handle):
         return agent_cards.draw_agent(self)
 
     def reload(self) -> AgentHandle:
-        """Read the agent again, as it is now.
+        """Read the agent again.
+
+        Returns:
+            The agent as it is now.
 
         >>> agent = lab.agents.register("Porter")
         >>> suspended = agent.suspend("at lunch")
@@ -232,7 +235,7 @@ class AgentHandle(AgentOut, Handle):
             key: a new key of the agent's own; by default the service makes one and holds it.
 
         Returns:
-            Both keys.
+            Both keys: `old_key`, which signs no more, and `new_key`.
 
         Raises:
             Conflict: the agent is revoked, or an agent of the tenant has this key already.
@@ -246,7 +249,16 @@ class AgentHandle(AgentOut, Handle):
         return AgentKeyRotationHandle.parse(self._client, answer)
 
     def suspend(self, reason: str) -> AgentHandle:
-        """Suspend the agent: its sessions end, and it opens no other until it is resumed; returns it as it is then.
+        """Suspend the agent: its sessions end, and it opens no other until it is resumed.
+
+        Args:
+            reason: for people and the audit trail, 1 to 1,000 characters.
+
+        Returns:
+            The agent as it is then.
+
+        Raises:
+            Conflict: it is not active.
 
         >>> lab.agents.register("Sleeper").suspend("over night").status
         'suspended'
@@ -254,7 +266,16 @@ class AgentHandle(AgentOut, Handle):
         return change_status(self._client, self.id, "suspend", reason)
 
     def resume(self, reason: str) -> AgentHandle:
-        """Resume the suspended agent, whose sessions stay ended; returns it as it is then.
+        """Resume the suspended agent, whose sessions stay ended.
+
+        Args:
+            reason: for people and the audit trail, 1 to 1,000 characters.
+
+        Returns:
+            The agent as it is then.
+
+        Raises:
+            Conflict: it is not suspended, or its key is reported as compromised; rotate the key first.
 
         >>> lab.agents.register("Riser").suspend("over night").resume("morning").status
         'active'
@@ -262,7 +283,16 @@ class AgentHandle(AgentOut, Handle):
         return change_status(self._client, self.id, "resume", reason)
 
     def revoke(self, reason: str) -> AgentHandle:
-        """Revoke the agent for good; the agents below it stay. Returns it as it is then.
+        """Revoke the agent for good; the agents below it stay.
+
+        Args:
+            reason: for people and the audit trail, 1 to 1,000 characters.
+
+        Returns:
+            The agent as it is then.
+
+        Raises:
+            Conflict: it is revoked already.
 
         >>> lab.agents.register("Leaver").revoke("replaced").status
         'revoked'

@@ -15,11 +15,13 @@ from attestlab.agents.delegation.shapes import (
     BiscuitOut,
     ChainVerdictOut,
     DelegationOut,
+    DelegationProofKeyOut,
     DelegationProofOut,
     DelegationRevokeOut,
     RevocationOut,
 )
 from attestlab.client import agent_cards, arguments
+from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.file_replacement import replace_file
 from attestlab.client.handles.base import Handle
@@ -52,7 +54,7 @@ class BiscuitHandle(BiscuitOut, Handle):
     shown_fields: ClassVar = ("root_public_key", "revocation_ids")
 
 
-class RevocationHandle(RevocationOut, Handle):
+class RevokedDelegationHandle(RevocationOut, Handle):
     """A revoked delegation of any tenant."""
 
     shown_fields: ClassVar = ("id", "revoked_at", "log_index")
@@ -62,6 +64,8 @@ class DelegationProofHandle(DelegationProofOut, Handle):
     """What anyone needs to verify a chain without the service."""
 
     shown_fields: ClassVar = ("format", "depth")
+
+    keys: Records[DelegationProofKeyOut]
 
     @property
     def depth(self) -> int:
@@ -157,7 +161,10 @@ class DelegationHandle(DelegationOut, Handle):
         return revoke_delegation(self._client, self.id, reason, dry_run)
 
     def proof(self) -> DelegationProofHandle:
-        """Fetch what anyone needs to verify the chain without the service; `save` writes it.
+        """Fetch what anyone needs to verify the chain without the service.
+
+        Returns:
+            The hops, the agents' keys in the log, and a signed head of the log; `save` writes it.
 
         >>> made = lab.agents.register("Baker", scopes=["menu:*"]).delegate({"display_name": "Seller"}, ["menu:read"])
         >>> made.proof().verify().verdict
