@@ -46,6 +46,7 @@ from attestlab.client.collections.people import PersonHandle
 from attestlab.client.collections.receipts import ReceiptOptions
 from attestlab.client.collections.signal_rows import BulkRows
 from attestlab.client.collections.what_ifs import PolicyOrDocument
+from attestlab.client.handles.agent_keys import AgentKeyHandle, AgentKeyRotationHandle, AgentStatementHandle
 from attestlab.client.handles.agent_sessions import (
     AgentIntrospectionHandle,
     AgentSessionHandle,
@@ -53,16 +54,7 @@ from attestlab.client.handles.agent_sessions import (
     AgentSessionOptions,
     AgentTokensHandle,
 )
-from attestlab.client.handles.agents import (
-    AgentChanges,
-    AgentHandle,
-    AgentKeyHandle,
-    AgentKeyRotationHandle,
-    AgentKillHandle,
-    AgentLike,
-    AgentOptions,
-    AgentStatementHandle,
-)
+from attestlab.client.handles.agents import AgentChanges, AgentHandle, AgentKillHandle, AgentLike, AgentOptions
 from attestlab.client.handles.attestations import (
     AttestationHandle,
     AttestationLike,

@@ -12,11 +12,10 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.collections.filters import AgentFilterArgs
+from attestlab.client.handles.agent_keys import AGENTS, AgentKeyHandle
 from attestlab.client.handles.agents import (
-    AGENTS,
     AgentChanges,
     AgentHandle,
-    AgentKeyHandle,
     AgentKillHandle,
     AgentLike,
     AgentOptions,
