@@ -29,7 +29,7 @@ def test_a_person_asks_what_is_used_what_a_plan_changes_and_what_was_paid(
         mouse.press("FREE", "[data-pane=changes]")
         chosen = read_effects(page)
         assert page.url.endswith(CHOSEN)
-        assert "9 used" in chosen
+        assert f"Issuers {count_issuers(demo)} used" in chosen
         page.locator("#tools-invoices summary").click()
         with page.expect_download() as started:
             page.locator("#tools-invoices a", has_text="CSV").click()
@@ -42,6 +42,12 @@ def test_a_person_asks_what_is_used_what_a_plan_changes_and_what_was_paid(
         assert read_effects(page) == chosen
     with (tmp_path / "invoices.csv").open() as file, demo.connect() as lab:
         assert [row["number"] for row in csv.DictReader(file)] == [each.number for each in lab.billing]
+
+
+def count_issuers(demo: DemoServer) -> int:
+    """Count the tenant's issuers; tests that ran before on the same demo may have made some."""
+    with demo.connect() as lab:
+        return next(item.used for item in lab.billing.usage().items if item.resource == "issuers")
 
 
 def read_effects(page: Page) -> str:
