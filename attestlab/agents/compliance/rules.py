@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 Fact = TypeVar("Fact")
 
@@ -102,7 +102,7 @@ class ComplianceFacts:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ControlFinding:
     """The answer of one control, with the fact that it rests on."""
 
     control: Control
@@ -118,9 +118,13 @@ class Assessment:
 
     status: CheckStatus
     score: int
-    findings: tuple[Finding, ...]
+    findings: tuple[ControlFinding, ...]
     left_out: tuple[Control, ...]
     disclaimer: str = DISCLAIMER
+
+
+class _Answerer(Protocol):
+    def answer(self, control: Control, facts: ComplianceFacts) -> ControlFinding | None: ...
 
 
 @dataclass(frozen=True)
@@ -131,11 +135,11 @@ class _Question(Generic[Fact]):
     passes: Callable[[Fact], bool]
     describe: Callable[[Fact], str]
 
-    def answer(self, control: Control, facts: ComplianceFacts) -> Finding | None:
+    def answer(self, control: Control, facts: ComplianceFacts) -> ControlFinding | None:
         fact = self.fact(facts)
         if fact is None:
             return None
-        return Finding(control, self.severity, self.passes(fact), self.title, self.describe(fact))
+        return ControlFinding(control, self.severity, self.passes(fact), self.title, self.describe(fact))
 
 
 def assess(facts: ComplianceFacts, regulation: Regulation = Regulation.BASELINE) -> Assessment:
@@ -148,7 +152,7 @@ def assess(facts: ComplianceFacts, regulation: Regulation = Regulation.BASELINE)
     return Assessment(_choose_status(findings), 100 * passed // len(findings), findings, left_out)
 
 
-def _choose_status(findings: tuple[Finding, ...]) -> CheckStatus:
+def _choose_status(findings: tuple[ControlFinding, ...]) -> CheckStatus:
     failed = {finding.severity for finding in findings if not finding.passed}
     if Severity.HIGH in failed:
         return CheckStatus.FAILED
@@ -163,7 +167,7 @@ def _is_zero(fact: int) -> bool:
     return fact == 0
 
 
-_QUESTIONS: Final[dict[Control, _Question[Any]]] = {
+_QUESTIONS: Final[dict[Control, _Answerer]] = {
     Control.OWNER_ACTIVE: _Question[bool](
         Severity.HIGH,
         "An active person is the owner",

@@ -161,7 +161,7 @@ def _measure_compliance(facts: TrustFacts) -> _Measure:
 
 def _measure_success(facts: TrustFacts) -> _Measure:
     if not facts.events:
-        return _Measure(None, 0, "Nobody else reported an outcome of this agent in the last 30 days.")
+        return _Measure(None, 0, "There is no outcome that others reported in 30 days.")
     value = (facts.succeeded_events + 1) / (facts.events + 2)
     sentence = f"{facts.succeeded_events} of {facts.events} outcomes that others reported in 30 days succeeded."
     return _Measure(value, facts.events, sentence)
