@@ -20,9 +20,9 @@ from joserfc import jws as joserfc_jws
 
 from attestlab.agents import card
 from attestlab.agents.delegation import hops
+from attestlab.agents.rules import STATEMENT_TYPE
 from attestlab.agents.scopes import parse_scopes
 from attestlab.agents.sessions.rules import ASSERTION_TYPE, read_assertion
-from attestlab.agents.statements import STATEMENT_TYPE
 from attestlab.agents.witnessing import vote_tokens
 from attestlab.agents.witnessing.rules import VoteVerdict
 from attestlab.agents.witnessing.vote_tokens import UnsignedVote
