@@ -61,8 +61,8 @@ class DelegationCollection(DatasetCollection[DelegationHandle]):
         Raises:
             ValidationFailed: the chain is no list of 1 to 32 texts, or the scope is none.
 
-        >>> made = lab.agents.register("Owner of docs", scopes=["docs:*"]).delegate(
-        ...     {"display_name": "Docs bot"}, ["docs:read"])
+        >>> parent = lab.agents.register("Owner of docs", scopes=["docs:*"])
+        >>> made = parent.delegate({"display_name": "Docs bot"}, ["docs:read"])
         >>> lab.delegations.verify(made.chain, "docs:read").verdict
         'VALID'
         >>> lab.delegations.verify(["a.b.c"]).verdict
@@ -86,8 +86,8 @@ class DelegationCollection(DatasetCollection[DelegationHandle]):
             NotFound: the tenant has no such delegation.
             Conflict: it is revoked already.
 
-        >>> made = lab.agents.register("Lender", scopes=["docs:*"]).delegate(
-        ...     {"display_name": "Borrower"}, ["docs:read"])
+        >>> parent = lab.agents.register("Lender", scopes=["docs:*"])
+        >>> made = parent.delegate({"display_name": "Borrower"}, ["docs:read"])
         >>> lab.delegations.revoke(made, "given back").revoked_delegations
         1
         >>> lab.delegations.verify(made).verdict
@@ -107,8 +107,8 @@ class DelegationCollection(DatasetCollection[DelegationHandle]):
         Raises:
             NotFound: the tenant has no such delegation.
 
-        >>> made = lab.agents.register("Author", scopes=["docs:*"]).delegate(
-        ...     {"display_name": "Translator"}, ["docs:read"])
+        >>> parent = lab.agents.register("Author", scopes=["docs:*"])
+        >>> made = parent.delegate({"display_name": "Translator"}, ["docs:read"])
         >>> lab.delegations.proof(made).depth
         1
         """
@@ -128,8 +128,8 @@ class DelegationCollection(DatasetCollection[DelegationHandle]):
             Conflict: its chain is not valid.
             MissingExtra: the service lacks biscuit-python.
 
-        >>> made = lab.agents.register("Mill", scopes=["flour:*"]).delegate(
-        ...     {"display_name": "Bakery"}, ["flour:read"])
+        >>> parent = lab.agents.register("Mill", scopes=["flour:*"])
+        >>> made = parent.delegate({"display_name": "Bakery"}, ["flour:read"])
         >>> lab.delegations.biscuit(made).root_public_key == lab.delegations.biscuit(made).root_public_key
         True
         """
@@ -147,8 +147,8 @@ class DelegationCollection(DatasetCollection[DelegationHandle]):
         Raises:
             ValidationFailed: `since` is no whole number.
 
-        >>> made = lab.agents.register("Editor in chief", scopes=["docs:*"]).delegate(
-        ...     {"display_name": "Columnist"}, ["docs:read"])
+        >>> parent = lab.agents.register("Editor in chief", scopes=["docs:*"])
+        >>> made = parent.delegate({"display_name": "Columnist"}, ["docs:read"])
         >>> revoked = made.revoke("moved on")
         >>> made.id in [each.id for each in lab.delegations.revocations(since=made.log_index)]
         True
