@@ -153,6 +153,15 @@ def test_a_mutated_line_is_accepted_or_rejected_in_the_words_of_the_careful_way(
     )
 
 
+def test_each_odd_value_alone_is_read_as_in_the_careful_way() -> None:
+    for name, value in ((name, value) for name, values in ODD_VALUES.items() for value in values):
+        members = {**dict(MEMBERS), json.dumps(name): value}
+        text = f"{{{','.join(f'{each}:{its}' for each, its in members.items())}}}".encode()
+        careful = read_all(Lines(text, partial(parse_line, now=NOW), known=KNOWN))
+
+        assert read_all(read_signal_lines(text, now=NOW)) == careful, (name, value)
+
+
 @pytest.mark.parametrize(
     "changes",
     [

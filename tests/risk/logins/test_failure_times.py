@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attestlab.risk.logins.parameters import HOUR_MS
@@ -30,6 +30,7 @@ def test_the_ladder_is_exact_for_logins_that_arrive_in_any_order(arrivals: list[
 
 
 @given(times=st.lists(st.integers(0, 3 * HOUR_MS - 1), max_size=400), at=st.integers(0, 3 * HOUR_MS - 1))
+@example(times=[*range(45)], at=HOUR_MS + 30)  # of more than forty in an hour the newest count, too
 def test_counts_of_any_window_are_exact_up_to_twenty(times: list[int], at: int):
     remembered = FailureTimes({})
     for each in times:
