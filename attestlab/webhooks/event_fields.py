@@ -98,7 +98,6 @@ FIELDS: dict[str, EventField] = {
     "signal_type": _text("The type of the signal.", "ato", 64),
     "simulation_digest": _text("The digest of the simulation report that showed the effect.", _SHA256, 80),
     "source": _text("What sent the test.", "test-delivery", 64),
-    "status": _text("The status that the test reports.", "ok", 64),
     "subject_id": _text("The entity that the signal is about.", "user-4711", 256),
     "subject_type": _text("The type of that entity.", "user", 16),
     "subscription_id": _id("The subscription."),

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Index, text
+from sqlalchemy import Double, Index, text
 from sqlmodel import Field
 
 from attestlab.core.db.tables import model_of, short_repr
@@ -26,7 +26,7 @@ class VoteRequestRecord(NamedTuple):
     claim_value: Annotated[str, Field(max_length=1000)]
     claim_sha256: Annotated[str, Field(max_length=43)]
     required_votes: int
-    min_trust_score: float
+    min_trust_score: Annotated[float, Field(sa_type=Double)]
     status: Annotated[str, Field(max_length=9)]
     confirm: int
     deny: int
@@ -56,7 +56,7 @@ class VoteRecord(NamedTuple):
     agent_id: Annotated[UUID, Field(foreign_key="agents.id")]
     verdict: Annotated[str, Field(max_length=7)]
     evidence: Annotated[str | None, Field(max_length=4000)]
-    confidence: float | None
+    confidence: Annotated[float | None, Field(sa_type=Double)]
     kid: Annotated[str, Field(max_length=40)]
     jws: str
     created_at: datetime

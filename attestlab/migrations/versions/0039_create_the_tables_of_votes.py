@@ -1,6 +1,6 @@
 """Create the tables of requests for votes and of the votes of agents.
 
-Revision 0040, made 2026-11-28, frozen since: it names no model, so that later ones do not change it.
+Revision 0039, made 2026-11-28, frozen since: it names no model, so that later ones do not change it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0040"
+revision = "0039"
 down_revision = "0038"
 
 
@@ -24,7 +24,7 @@ def upgrade() -> None:
         sa.Column("claim_value", sa.String(length=1000), nullable=False),
         sa.Column("claim_sha256", sa.String(length=43), nullable=False),
         sa.Column("required_votes", sa.Integer(), nullable=False),
-        sa.Column("min_trust_score", sa.Float(), nullable=False),
+        sa.Column("min_trust_score", sa.Double(), nullable=False),
         sa.Column("status", sa.String(length=9), nullable=False),
         sa.Column("confirm", sa.Integer(), nullable=False),
         sa.Column("deny", sa.Integer(), nullable=False),
@@ -54,7 +54,7 @@ def upgrade() -> None:
         sa.Column("agent_id", sa.Uuid(), nullable=False),
         sa.Column("verdict", sa.String(length=7), nullable=False),
         sa.Column("evidence", sa.String(length=4000), nullable=True),
-        sa.Column("confidence", sa.Float(), nullable=True),
+        sa.Column("confidence", sa.Double(), nullable=True),
         sa.Column("kid", sa.String(length=40), nullable=False),
         sa.Column("jws", sa.String(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
