@@ -33,7 +33,7 @@ def test_tab_reaches_all_that_a_mouse_can_use_and_shows_where_it_is(windows: Win
             page.keyboard.press("Tab")
         found = page.evaluate("window.walk()")
 
-    assert stops > 40
+    assert stops > (25 if path == "usage" else 40)  # the usage page has fewer controls than the others
     assert found == {"missed": [], "unseen": []}
 
 
