@@ -77,10 +77,12 @@ def test_data_is_bounded(name: str) -> None:
 
 def test_every_member_has_a_meaning_and_none_is_left_over() -> None:
     used = {member for each in list_event_types() for member in each.example["data"]} | {"minute"}
-    by_classes = {name for each in list_type_names() for name in Event.catalogue[each].declared_fields()}
+    declared = [each for name in list_type_names() for each in Event.catalogue[name].declared_fields().items()]
+    by_classes = {name for name, _field in declared}
 
     assert FIELDS.keys() | by_classes == used, "webhooks/event_fields.py, or each class that has it, explains a member"
     assert FIELDS.keys() & by_classes == set(), "a member whose meaning differs is explained by its classes alone"
+    assert len(set(declared)) == len(declared), "webhooks/event_fields.py explains what means the same in two classes"
 
 
 def test_types_are_listed_over_http(tenant_clients: TenantClients) -> None:
