@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from attestlab.agents.delegation.hops import TYP as HOP_TYPE
 from attestlab.agents.delegation.hops import read_hop
-from attestlab.agents.rules import PROOF_PREFIX, STATEMENT_TYPE
+from attestlab.agents.rules import PROOF_PREFIX, STATEMENT_TYPE, parse_agent_id
 from attestlab.agents.scopes import parse_scopes
 from attestlab.agents.sessions.rules import ASSERTION_TYPE
 from attestlab.client import arguments
@@ -185,13 +185,23 @@ class OwnKey:
             raise _other_thing("this statement")
         return self._complete(signing_input)
 
-    def sign_hop(self, signing_input: str, *, parent_id: UUID, scopes: list[str]) -> str:
+    def sign_hop(
+        self,
+        signing_input: str,
+        *,
+        parent_id: UUID,
+        child_id: UUID | str,
+        scopes: list[str],
+        expires_at: datetime | None = None,
+    ) -> str:
         """Sign a delegation that the service prepared, after comparing it with what the holder wants to delegate.
 
         Args:
             signing_input: `signing_input_b64url` of the service's answer.
             parent_id: the agent that delegates.
+            child_id: the agent that receives it: its UUID, or its maip id.
             scopes: what the holder wants to delegate; the service may add denies only.
+            expires_at: the latest end that the holder wants; None leaves it to the service.
 
         Returns:
             The hop as compact JWS.
@@ -199,9 +209,12 @@ class OwnKey:
         Raises:
             ServiceFailed: the service prepared something else.
             ValidationFailed: an argument has another type, or a scope is none.
+            NotFound: `child_id` is no id of an agent.
         """
         wanted = parse_scopes(arguments.read_texts(scopes, name="scopes"))
         parent = str(arguments.read_id(parent_id, "an agent"))
+        child = str(parse_agent_id(str(child_id)))
+        latest = arguments.read_time(expires_at, name="expires_at")
         header, _ = _read_parts(signing_input)
         signed = self._complete(signing_input)
         try:
@@ -209,7 +222,8 @@ class OwnKey:
         except AttestLabError:
             raise _other_thing("a delegation") from None
         widens = not hop.scopes.allows <= wanted.allows or not wanted.denies <= hop.scopes.denies
-        if header.get("typ") != HOP_TYPE or hop.parent != parent or widens:
+        lasts_longer = latest is not None and hop.expires_at > latest
+        if header.get("typ") != HOP_TYPE or (hop.parent, hop.child) != (parent, child) or widens or lasts_longer:
             raise _other_thing("this delegation")
         return signed
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -181,12 +182,17 @@ def test_a_key_signs_no_wider_delegation_than_its_holder_wants(labs: dict[str, L
         agent.delegate(child, ["docs:read"])
     proposed = str(asked.value.details["signing_input_b64url"])
 
-    assert key.sign_hop(proposed, parent_id=agent.id, scopes=["docs:read"])  # the deny is the service's
-    for wanted in (["docs:write"], ["docs:read", "!docs:list"]):
+    wanted: dict[str, Any] = {"parent_id": agent.id, "child_id": child.id, "scopes": ["docs:read"]}
+
+    assert key.sign_hop(proposed, **wanted)  # the deny is the service's
+    assert key.sign_hop(proposed, **wanted | {"child_id": child.agent_id, "expires_at": lab.now() + timedelta(days=31)})
+    others: list[dict[str, Any]] = [
+        *({"scopes": ["docs:write"]}, {"scopes": ["docs:read", "!docs:list"]}, {"parent_id": child.id}),
+        *({"child_id": agent.id}, {"child_id": uuid4()}, {"expires_at": lab.now() + timedelta(days=1)}),
+    ]
+    for other in others:
         with pytest.raises(ServiceFailed, match="signed nothing"):
-            key.sign_hop(proposed, parent_id=agent.id, scopes=wanted)
-    with pytest.raises(ServiceFailed, match="signed nothing"):
-        key.sign_hop(proposed, parent_id=child.id, scopes=["docs:read"])
+            key.sign_hop(proposed, **wanted | other)
     with pytest.raises(ServiceFailed, match="signed nothing"):
         key.sign_statement(proposed, agent_id=agent.id, payload={})
 

@@ -126,7 +126,8 @@ def make_values(subjects: dict[str, Any], folder: Path) -> dict[str, Any]:
         **{"agent": subjects["agent"].id, "child": {"display_name": "C"}, "scopes": ["docs:read"], "payload": {"a": 1}},
         **{"display_name": "A", "session": uuid4(), "refresh_token": "alr_x", "token": "als_x", "agent_id": uuid4()},
         **{"delegation": uuid4(), "chain": ["a.b.c"], "challenge": "c", "audience": "https://lab.invalid/"},
-        **{"now": datetime(2026, 11, 1, tzinfo=UTC), "signing_input": "e30.e30", "parent_id": uuid4()},
+        **{"now": datetime(2026, 11, 1, tzinfo=UTC), "signing_input": "e30.e30"},
+        **{"parent_id": uuid4(), "child_id": uuid4()},
         "logins": [{**LOGIN, "kind": kind} for kind in (None, "takeover")],
         "contexts": pa.table({"jurisdiction": ["CH"]}),
     }

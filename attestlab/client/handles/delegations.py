@@ -202,15 +202,20 @@ def delegate(
     """Delegate scopes to the agent of `child`; with the parent's own key in two requests."""
     asked = arguments.read_texts(scopes, name="scopes")
     body: dict[str, object] = {**child, "scopes": asked}
-    if expires_at is not None:
-        body["expires_at"] = arguments.read_time(expires_at, name="expires_at")
+    latest = arguments.read_time(expires_at, name="expires_at")
+    if latest is not None:
+        body["expires_at"] = latest
     holder = None if key is None else require_key(key)
     path = path_of("v1", "agents", parent_id, "delegations")
     try:
         return DelegationHandle.parse(client, client.post(path, body))
     except ValidationFailed as error:
-        asks = read_signing_input(error, holder)
-    body["signature"] = asks.key.sign_hop(asks.signing_input, parent_id=parent_id, scopes=asked)
+        asks, child_id = read_signing_input(error, holder), child.get("child_agent_id")
+        if child_id is None:  # a new agent has no id yet that its parent could sign
+            raise
+    body["signature"] = asks.key.sign_hop(
+        asks.signing_input, parent_id=parent_id, child_id=str(child_id), scopes=asked, expires_at=latest
+    )
     return DelegationHandle.parse(client, client.post(path, body))
 
 
