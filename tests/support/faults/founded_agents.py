@@ -1,4 +1,4 @@
-"""Agents of a tenant with all that agents have: keys, delegations, sessions, and proofs of keys of their own."""
+"""Agents of a tenant with all that agents have: keys, delegations, sessions, votes, and proofs of keys of their own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from attestlab.agents.sessions.service import AgentTokens
 from attestlab.agents.sessions.shapes import AgentSessionIn
 from attestlab.agents.shapes import AgentIn
 from attestlab.agents.tables import AgentRecord
+from attestlab.agents.witnessing.rules import VoteVerdict
+from attestlab.agents.witnessing.shapes import VotedClaimIn, VoteIn, VoteRequestIn
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 from support.agents import KeyHolder, sign_assertion
@@ -25,6 +27,7 @@ def employ_agents(lab: Installation, name: str, caller: Caller) -> None:
     assert isinstance(refreshed, AgentTokens)
     hold_own_key(lab, name, caller)
     stopped = register(lab, f"{name} stopped", caller)
+    hear_votes(lab, root, stopped, name, caller)
     end_delegation(lab, root, name, caller)
     services.keys.compromise(stopped.id, stopped.key_id, reason=f"{name} lost it", caller=caller)
     services.authentication.authenticate(refreshed.token, now=lab.clock.now())
@@ -51,6 +54,16 @@ def end_delegation(lab: Installation, parent: AgentRecord, name: str, caller: Ca
     delegations = lab.agents.delegations
     given = delegations.delegate(parent.id, body, caller=caller, prepared=delegations.prepare(body))
     delegations.revoke(given.row.id, reason=f"{name} is done", caller=caller)
+
+
+def hear_votes(lab: Installation, originator: AgentRecord, voter: AgentRecord, name: str, caller: Caller) -> None:
+    """A claim that a vote confirmed, and one that waits for more votes."""
+    claim = VotedClaimIn(subject=f"{name} invoice", claim_type="total", claim_value="7.00 EUR")
+    for required in (1, 2):
+        asked = VoteRequestIn(originator_agent_id=str(originator.id), claim=claim, required_witnesses=required)
+        request = lab.agents.witnessing.request(asked, caller=caller)
+        vote = VoteIn(agent_id=str(voter.id), verdict=VoteVerdict.CONFIRM, evidence=f"{name} paid", confidence=0.75)
+        lab.agents.witnessing.vote(request.id, vote, caller=caller)
 
 
 def hold_own_key(lab: Installation, name: str, caller: Caller) -> None:
