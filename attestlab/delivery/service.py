@@ -31,7 +31,7 @@ from attestlab.delivery.recipients import PEOPLE, Recipient
 from attestlab.delivery.share_links import Links
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.keys import KEYS_CHANGED
-from attestlab.mail.rules import MailText
+from attestlab.mail.rules import MailText, name_in_subject
 from attestlab.mail.service import Mails
 from attestlab.orgs import role_rules
 from attestlab.orgs.rules import Caller
@@ -226,7 +226,7 @@ def _get_issuer_name(tx: Transaction, item: InboxItemRecord) -> str:
 def notification_mail(link: str, *, issuer_name: str) -> MailText:
     """Return the mail for a recipient who has an account, or gets one by the invitation to a team."""
     return MailText(
-        f"{issuer_name} has issued an attestation to you",
+        f"{name_in_subject(issuer_name)} has issued an attestation to you",
         f"{issuer_name} has issued an attestation to you. See it, and check it, here:\n\n"
         f"{link}\n\n"
         "Anyone with this link can see what it says.\n",
@@ -236,7 +236,7 @@ def notification_mail(link: str, *, issuer_name: str) -> MailText:
 def invitation_mail(link: str, invitation: str, *, issuer_name: str, recipient: str) -> MailText:
     """Return the mail for a recipient who has no account; the link `invitation` opens one with their address alone."""
     return MailText(
-        f"{issuer_name} has issued an attestation to you",
+        f"{name_in_subject(issuer_name)} has issued an attestation to you",
         f"{issuer_name} has issued an attestation to you. See it, and check it, here:\n\n"
         f"{link}\n\n"
         f"It needs no account. In one with the address {recipient} it waits for you, with all others that were "

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from xml.sax.saxutils import escape
 
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.joiners import JOINERS
 from attestlab.exports import badge_fonts
 from attestlab.exports.baking.pictures import PictureFormat, bake
 from attestlab.exports.baking.png import read_png_size
@@ -31,7 +32,6 @@ _LABEL_SIZE: Final = 20
 _RING: Final = 40  # radius of the emblem, to the middle of its line
 _INK, _QUIET, _ACCENT, _PAPER, _EDGE = "#16202e", "#4f5b6c", "#1d3f6e", "#ffffff", "#c9d2de"
 _FAMILY: Final = "DejaVu Sans, Verdana, Noto Sans, Segoe UI, Arial, sans-serif"
-_JOINERS: Final = "\u200c\u200d"  # many scripts need them
 _ELLIPSIS: Final = "…"
 _OVERSAMPLING: Final = 4  # of the emblem, whose edges Pillow does not smooth
 
@@ -128,7 +128,7 @@ def clean_text(text: str) -> str:
     >>> clean_text(" Diploma\\n in\\u202e Law\\x00 ")
     'Diploma in Law'
     """
-    kept = (sign for sign in text if sign.isspace() or sign in _JOINERS or unicodedata.category(sign)[0] != "C")
+    kept = (sign for sign in text if sign.isspace() or sign in JOINERS or unicodedata.category(sign)[0] != "C")
     return " ".join("".join(kept).split())
 
 
@@ -185,7 +185,7 @@ def _find_break(text: str, fitting: int) -> int:
     if space > 0:
         return space
     at = fitting
-    while at > 1 and (unicodedata.category(text[at])[0] == "M" or text[at] in _JOINERS):
+    while at > 1 and (unicodedata.category(text[at])[0] == "M" or text[at] in JOINERS):
         at -= 1
     return at
 

@@ -22,9 +22,11 @@ from typing import NamedTuple
 from uuid import UUID
 
 from attestlab.core.errors import ValidationFailed
+from attestlab.core.joiners import drop_joiners
 
 MAX_PLAIN_CHARACTERS = 66  # with `Subject: ` before it, a line stays below the 78 of RFC 5322
 MAX_WORD_BYTES = 39  # of text in an encoded word, which then has 64 characters; RFC 2047 allows 75
+MAX_LINE_BYTES = 998  # of a line without its end (RFC 5322, 2.1.1); servers cut longer ones
 ENCODED_WORD = "=?"
 FOLD = "\r\n "
 _PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
@@ -102,6 +104,7 @@ def compose(*, mail_id: UUID, sender: Sender, recipient: str, subject: str, text
     to = encode_domain(recipient)
     if ENCODED_WORD in to:
         raise InvalidMessage("the recipient has the form of an encoded word, which cannot be encoded in an address")
+    encoding = _choose_encoding(lines)
     headers = [
         Header("From", *_format_mailbox(sender)),
         Header("To", to, to),
@@ -109,11 +112,11 @@ def compose(*, mail_id: UUID, sender: Sender, recipient: str, subject: str, text
         *_plain_headers(("Date", format_datetime(at)), ("Message-ID", f"<{mail_id}@{_domain(sender.address)}>")),
         *_plain_headers(("Auto-Submitted", "auto-generated")),  # RFC 3834: no holiday notice answers it
         *_plain_headers(("MIME-Version", "1.0"), ("Content-Type", 'text/plain; charset="utf-8"')),
-        *_plain_headers(("Content-Transfer-Encoding", "7bit" if text.isascii() else "8bit")),
+        *_plain_headers(("Content-Transfer-Encoding", encoding)),
     ]
     head = "".join(f"{header.name}: {header.written}\r\n" for header in headers)
     body = "\r\n".join(lines)
-    content = f"{head}\r\n{body}".encode()
+    content = f"{head}\r\n{_encode_body(body, encoding)}".encode()
     verify_rendering(content, headers, body)
     return Message(mail_id, sender.address, to, content)
 
@@ -138,13 +141,13 @@ def encode_domain(address: str) -> str:
 
 
 def require_visible(**texts: str) -> None:
-    """Reject control and format characters, which can make a text display as another.
+    """Reject control and format characters, which can make a text display as another; joiners within words stay.
 
     Raises:
         InvalidMessage: a text contains such a character.
     """
     for name, text in texts.items():
-        if any(unicodedata.category(character) in _INVISIBLE for character in text):
+        if any(unicodedata.category(character) in _INVISIBLE for character in drop_joiners(text)):
             raise InvalidMessage(f"the {name} has a control or format character")
 
 
@@ -154,7 +157,7 @@ def verify_rendering(content: bytes, headers: Sequence[Header], text: str) -> No
     Raises:
         InvalidMessage: a name, the number or a value of the headers differs, or the text does.
     """
-    head, _, body = content.partition(b"\r\n\r\n")
+    head = content.partition(b"\r\n\r\n")[0]
     if not all(_HEADER_LINE.fullmatch(line) for line in head.decode().split("\r\n")):
         raise InvalidMessage("a header has a line that is not ours")
     parsed = BytesParser(policy=compat32).parsebytes(content)
@@ -164,8 +167,19 @@ def verify_rendering(content: bytes, headers: Sequence[Header], text: str) -> No
     for header, (name, value) in zip(headers, parsed_headers, strict=True):
         if value != header.read:
             raise InvalidMessage(f"the header {name} reads as another value")
-    if parsed.is_multipart() or body != text.encode() or re.search(rb"\r(?!\n)|(?<!\r)\n", content):
+    if parsed.get_payload(decode=True) != text.encode() or re.search(rb"\r(?!\n)|(?<!\r)\n", content):
         raise InvalidMessage("the text reads as another")
+
+
+def _choose_encoding(lines: Sequence[str]) -> str:
+    """Choose the Content-Transfer-Encoding (RFC 2045): as it is, unless a line is too long for SMTP."""
+    if max(len(line.encode()) for line in lines) > MAX_LINE_BYTES:
+        return "base64"
+    return "7bit" if all(line.isascii() for line in lines) else "8bit"
+
+
+def _encode_body(body: str, encoding: str) -> str:
+    return base64mime.body_encode(body.encode(), eol="\r\n") if encoding == "base64" else body
 
 
 def _plain_headers(*fields: tuple[str, str]) -> list[Header]:

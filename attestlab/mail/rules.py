@@ -6,11 +6,15 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
+from attestlab.core.short_text import shorten
+
 MAX_ATTEMPTS = 10
 FIRST_PAUSE = timedelta(minutes=1)
 MAX_RETRY_PAUSE = timedelta(hours=1)
 LEASE_TTL = timedelta(minutes=2)  # longer than a delivery has until its final dot (`smtp.SmtpTimeouts.handover_s`)
 LEASE_RENEWAL_INTERVAL_S = 30.0
+MAX_SUBJECT_CHARACTERS = 200
+MAX_NAME_IN_SUBJECT = 100  # characters, so that a long name leaves room for what the mail is about
 MAX_DELIVERIES = 4  # concurrent deliveries of a process, so that a slow one does not delay the others
 
 
@@ -27,6 +31,15 @@ class MailStatus(StrEnum):
     WAITING = "WAITING"
     CARRIED = "CARRIED"
     FAILED = "FAILED"
+
+
+def name_in_subject(name: str) -> str:
+    """Shorten a name that somebody chose, so that the words around it stay in the subject.
+
+    >>> name_in_subject("Registrar"), len(name_in_subject("Registrar " * 20))
+    ('Registrar', 100)
+    """
+    return shorten(name, MAX_NAME_IN_SUBJECT)
 
 
 def pause_after(attempts: int) -> timedelta:

@@ -22,11 +22,11 @@ from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.actors import SystemActor
 from attestlab.core.records.audited_write import AuditContext
+from attestlab.core.short_text import shorten
 from attestlab.mail import store
-from attestlab.mail.rules import LEASE_TTL, MAX_ATTEMPTS, MailStatus, pause_after
+from attestlab.mail.rules import LEASE_TTL, MAX_ATTEMPTS, MAX_SUBJECT_CHARACTERS, MailStatus, pause_after
 from attestlab.mail.store import MailRecord
 
-SUBJECT_LENGTH = 200
 ACTOR = SystemActor("attestlab-mail")
 
 
@@ -64,7 +64,7 @@ class Mails:
             id=mail_id,
             tenant_id=tenant_id,
             recipient=recipient,
-            subject=subject[:SUBJECT_LENGTH],
+            subject=shorten(subject, MAX_SUBJECT_CHARACTERS),
             sealed=sealing.seal_secret(tx, self.keyring, text.encode(), purpose=_purpose(mail_id)),
             status=MailStatus.WAITING.value,
             attempts=0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from attestlab.mail.rules import MailText
+from attestlab.mail.rules import MailText, name_in_subject
 
 
 def invitation_mail(portal_url: str, token: str, *, team_name: str, until: datetime) -> MailText:
@@ -15,7 +15,7 @@ def invitation_mail(portal_url: str, token: str, *, team_name: str, until: datet
         f"{portal_url}/invitations/accept?token={token}\n\n"
         "Anyone with this link can accept the invitation. If you did not expect it, do nothing.\n"
     )
-    return MailText(f"Invitation to {team_name}", text)
+    return MailText(f"Invitation to {name_in_subject(team_name)}", text)
 
 
 def shadowed_mail(*, team_name: str) -> MailText:
@@ -26,4 +26,4 @@ def shadowed_mail(*, team_name: str) -> MailText:
         "and an address has one account. The team does not learn this.\n\n"
         "To join, ask the team to invite another address of yours. If you did not expect this mail, do nothing.\n"
     )
-    return MailText(f"Invitation to {team_name}", text)
+    return MailText(f"Invitation to {name_in_subject(team_name)}", text)

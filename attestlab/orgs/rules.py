@@ -18,6 +18,7 @@ from itertools import count
 from uuid import UUID
 
 from attestlab.core.errors import AuthInvalid, PermissionDenied, ValidationFailed
+from attestlab.core.joiners import drop_joiners
 from attestlab.core.records.actors import NO_ATTRIBUTION, ActorType
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -28,7 +29,6 @@ MAX_NAME_LENGTH = 200
 MAX_SLUG_LENGTH = 40  # of a chosen slug; a number that makes it unique may be appended
 MAX_CONSUMER_KEYS = 5  # active keys per account
 CONSUMER_KEY_TTL = timedelta(days=90)
-_JOINER = re.compile("(?<=[^\\s\u200c\u200d])[\u200c\u200d](?=[^\\s\u200c\u200d])")
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _BODY = re.compile(f"[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
 
@@ -261,7 +261,7 @@ def validate_display_name(field: str, text: str, *, max_length: int = MAX_NAME_L
     Zero-width joiners and non-joiners between visible characters are allowed, because many scripts need them.
     """
     trimmed = text.strip()
-    if not 0 < len(trimmed) <= max_length or any(map(_is_invisible, _JOINER.sub("", trimmed))):
+    if not 0 < len(trimmed) <= max_length or any(map(_is_invisible, drop_joiners(trimmed))):
         message = f"{field} must be one line of 1 to {max_length} printable characters."
         raise ValidationFailed.of(f"/{field}", "one_line", message)
     return trimmed

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
+from attestlab.core.joiners import JOINERS
+
 MONTHS = (  # `strftime` would use the names of the server's locale
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
@@ -22,7 +24,6 @@ _ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0
 _KEY = re.compile(r"[?&]k=([A-Za-z0-9_-]{22})(?![A-Za-z0-9_-])")
 _INDEX = re.compile(r"[0-9]{1,15}", re.ASCII)
 _COLOR = re.compile(r"#[0-9a-f]{6}")
-_JOINERS = "\u200c\u200d"  # many scripts and emoji need them, and they do not reorder text
 _BREAKS = "\n\t"
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 _NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
@@ -50,7 +51,7 @@ def drop_non_xml(text: str) -> str:
 
 
 def _is_invisible(sign: str) -> bool:
-    return sign not in _JOINERS and sign not in _BREAKS and unicodedata.category(sign) in _INVISIBLE_CATEGORIES
+    return sign not in JOINERS and sign not in _BREAKS and unicodedata.category(sign) in _INVISIBLE_CATEGORIES
 
 
 def initials(name: str) -> str:
