@@ -112,6 +112,7 @@ def test_hostile_return_urls_are_refused_and_make_no_link(clients: TenantClients
     with clients.with_key(Scope.BILLING_WRITE) as key:
         answers = {url: key.post(PORTAL, json={"return_url": url}) for url in HOSTILE}
 
+    assert len(answers) >= 40
     assert [url for url, answer in answers.items() if answer.status_code != 400] == []
     assert {answer.json()["details"]["fields"][0]["field"] for answer in answers.values()} == {"/return_url"}
     with lab.storage.read() as connection:
