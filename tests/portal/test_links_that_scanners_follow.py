@@ -28,7 +28,7 @@ from support.issuers import register_issuer
 from support.orgs import TenantClients
 
 VISITS = 20
-SCANNERS = ({}, {"Accept": "text/html"}, {"Accept": "*/*", "Sec-Purpose": "prefetch"}, {"X-Purpose": "preview"})
+SCANNERS: tuple[dict[str, str], ...] = ({}, {"Accept": "text/html"}, {"Accept": "*/*", "Sec-Purpose": "prefetch"}, {"X-Purpose": "preview"})
 ACCOUNT, OTHER = "bob@people.example", "bob.second@people.example"
 SIGNED_UP, MINTED_TO, INVITED = "sofia@people.example", "nora@people.example", "tim@people.example"
 PATHS = ("/verify-email", "/reset-password", "/signup", "/invitations/accept", "/a/", "/billing/portal")
@@ -68,7 +68,7 @@ class MailedLinks:
     def token(self, address: str, page: str) -> str:
         """Return the token of the link to a page that was mailed to an address."""
         link = re.compile(rf"{page}\?token=([A-Za-z0-9_-]{{43}})\s")
-        return next(found for text in read_mails(self.lab, address) for found in link.findall(text))
+        return next(found[1] for text in read_mails(self.lab, address) if (found := link.search(text)))
 
 
 def read_mails(lab: Installation, recipient: str | None = None) -> list[str]:
@@ -140,3 +140,28 @@ def test_a_link_works_after_scanners_followed_it(
         answer = use(links, BrowserVisitor(client))
 
     assert answer.status_code in (200, 303), answer.text
+
+
+@pytest.mark.both_engines
+def test_who_signs_up_with_a_strangers_address_gets_nothing(links: MailedLinks, lab: Installation) -> None:
+    """The stranger follows the mail, enters a password of her own, and later signs up herself."""
+    mallory = make_signup(MINTED_TO, password="the password of mallory")
+    with make_client(links.url) as client, make_client(links.url) as browser:
+        client.post("/v1/consumer/signup", json=mallory).raise_for_status()
+        theirs, visitor = links.token(MINTED_TO, "/verify-email"), BrowserVisitor(browser)
+        refused = [
+            visitor.get("/verify-email", token=theirs).status_code,
+            visitor.send("/verify-email", token=theirs, password=PASSWORD).status_code,
+        ]
+        own = links.token(MINTED_TO, "/signup")
+        opened = client.post("/v1/consumer/signup", json={**make_signup(MINTED_TO), "invitation_token": own})
+        with make_client(links.url, token=opened.json()["tokens"]["access_token"]) as nora:
+            waited = nora.get("/v1/consumer/inbox").json()["total"]
+        late = client.post("/v1/consumer/verify-email", json={"token": theirs})
+        login = {"email": MINTED_TO, "password": mallory["password"]}
+        signed_in = client.post("/v1/auth/login", json=login)
+
+    assert refused == [200, 403]
+    assert (opened.json()["status"], waited) == ("ACTIVE", 1)
+    assert late.json()["details"]["reason"] == "token_invalid"
+    assert signed_in.status_code == 401
