@@ -28,7 +28,12 @@ from support.issuers import register_issuer
 from support.orgs import TenantClients
 
 VISITS = 20
-SCANNERS: tuple[dict[str, str], ...] = ({}, {"Accept": "text/html"}, {"Accept": "*/*", "Sec-Purpose": "prefetch"}, {"X-Purpose": "preview"})
+SCANNERS: tuple[dict[str, str], ...] = (
+    {},
+    {"Accept": "text/html"},
+    {"Accept": "*/*", "Sec-Purpose": "prefetch"},
+    {"X-Purpose": "preview"},
+)
 ACCOUNT, OTHER = "bob@people.example", "bob.second@people.example"
 SIGNED_UP, MINTED_TO, INVITED = "sofia@people.example", "nora@people.example", "tim@people.example"
 PATHS = ("/verify-email", "/reset-password", "/signup", "/invitations/accept", "/a/", "/billing/portal")
