@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import itertools
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 
 import attestlab
+from attestlab.client.asynchronous.calls import VerbThreads
 from attestlab.client.asynchronous.twins import AsyncHandle, AsyncRows
 from attestlab.client.lab import Lab
 from attestlab.core.errors import AttestLabError, AuthInvalid, Conflict, NotFound, Unavailable, ValidationFailed
@@ -138,6 +141,29 @@ def test_an_iteration_that_is_left_early_leaves_nothing_open(running: ServerProc
             return [each for each in twin._http._transport._pool.connections if not each.is_idle()]
 
     assert asyncio.run(leave()) == []
+
+
+def test_an_iteration_that_is_left_early_is_closed_in_a_worker_thread() -> None:
+    ended_in: list[threading.Thread] = []
+
+    def read() -> Generator[int]:
+        try:
+            yield from itertools.count()  # so a page never ends the rows, and each stands between two pages
+        finally:
+            ended_in.append(threading.current_thread())
+
+    rows = read()  # kept here: what nobody keeps, Python ends in the thread of the loop
+
+    async def leave() -> None:
+        threads = VerbThreads()
+        iteration = aiter(AsyncRows(rows, threads))
+        assert await anext(iteration) == 0
+        await iteration.aclose()  # type: ignore[attr-defined]  # an async generator
+        assert inspect.getgeneratorstate(rows) == inspect.GEN_CLOSED
+        threads.close()
+
+    asyncio.run(leave())
+    assert ended_in != [threading.current_thread()]
 
 
 @asynccontextmanager
