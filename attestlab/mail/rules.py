@@ -34,7 +34,7 @@ class MailStatus(StrEnum):
 
 
 def name_in_subject(name: str) -> str:
-    """Shorten a name that somebody chose, so that the words around it stay in the subject.
+    """Shorten a chosen name, so that the words around it stay in the subject.
 
     >>> name_in_subject("Registrar"), len(name_in_subject("Registrar " * 20))
     ('Registrar', 100)

@@ -152,7 +152,7 @@ def test_an_iteration_that_is_left_early_is_closed_in_a_worker_thread() -> None:
         finally:
             ended_in.append(threading.current_thread())
 
-    rows = read()  # kept here: what nobody keeps, Python ends in the thread of the loop
+    rows = read()  # kept here: Python ends a generator that lost its last name, in the thread of the loop
 
     async def leave() -> None:
         threads = VerbThreads()
