@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from attestlab.agents import store
+from attestlab.agents.cards.service import AgentCards
 from attestlab.agents.delegation.ending import DelegationsOfAgents
 from attestlab.agents.delegation.service import Delegations
 from attestlab.agents.keys import AgentKeys
@@ -23,7 +24,7 @@ from attestlab.log.service import Log
 
 
 class AgentServices:
-    """Machine agents: their registry, states, keys, statements, delegations, sessions and votes."""
+    """Machine agents: their registry, states, keys, statements, cards, delegations, sessions and votes."""
 
     def __init__(
         self, log: Log, keyring: Keyring, key_prefix: str, portal_url: str, *, storage: Storage, clock: Clock
@@ -35,6 +36,7 @@ class AgentServices:
         self.keys = AgentKeys(storage=storage, keyring=keyring, clock=clock, log=log, lifecycle=self.lifecycle)
         self.registry = Agents(storage=storage, clock=clock, keys=self.keys)
         self.statements = AgentStatements(storage=storage, clock=clock, keys=self.keys)
+        self.cards = AgentCards(storage=storage, clock=clock, keys=self.keys)
         self.delegations = Delegations(
             storage=storage, keyring=keyring, clock=clock, log=log, keys=self.keys, agents=self.registry
         )

@@ -10,6 +10,8 @@ from sqlmodel import Field
 from attestlab.agents.rules import INITIAL_TRUST_SCORE
 from attestlab.core.db.tables import model_of, short_repr
 
+SINCE_0040 = {"info": {"since": "0040"}}
+
 
 @short_repr
 class AgentRecord(NamedTuple):
@@ -18,7 +20,9 @@ class AgentRecord(NamedTuple):
     `scopes` are separated by spaces, in the order sent. `extra` and `card` are JSON objects. `key_id` is the newest
     key. `parent_agent_id` is the agent that delegated to this one, at `delegation_depth` from the root of the tree;
     `delegated_scopes` are the scopes of that delegation, and `delegated_until` is its end: until then it limits what
-    the agent's own scopes allow. `changed_index` is the log entry of the last change of status.
+    the agent's own scopes allow. `changed_index` is the log entry of the last change of status. `card_signature` is the
+    JWS with which the holder of the agent's own key signed its card. `owner_left_at` is when the person who answered
+    for it was removed; null again once another one does.
     """
 
     id: Annotated[UUID, Field(primary_key=True)]
@@ -44,6 +48,8 @@ class AgentRecord(NamedTuple):
     changed_index: Annotated[int | None, Field(sa_type=BigInteger)]
     created_at: datetime
     updated_at: datetime
+    card_signature: Annotated[str | None, Field(sa_column_kwargs=SINCE_0040)] = None
+    owner_left_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0040)] = None
 
     @property
     def trust_score(self) -> float:
@@ -52,11 +58,13 @@ class AgentRecord(NamedTuple):
 
 
 _EXPIRING = "expires_at IS NOT NULL AND status <> 'revoked'"
+_LEFT = "owner_left_at IS NOT NULL AND status = 'active'"
 Agent = model_of(
     AgentRecord,
     "agents",
     Index("ix_agents_of_tenant", "tenant_id", "id"),
     Index("ix_agents_expiring", "expires_at", sqlite_where=text(_EXPIRING)),
+    Index("ix_agents_left", "owner_left_at", sqlite_where=text(_LEFT)),
 )
 
 

@@ -14,6 +14,7 @@ from functools import partial
 from tornado.netutil import bind_sockets
 
 from attestlab.agents import routes as agent_routes
+from attestlab.agents.cards import routes as card_routes
 from attestlab.agents.delegation import routes as delegation_routes
 from attestlab.agents.sessions import routes as agent_session_routes
 from attestlab.agents.witnessing import routes as witnessing_routes
@@ -134,6 +135,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     receipt_routes.routes,
     receipt_type_routes.routes,
     agent_routes.routes,
+    card_routes.routes,
     delegation_routes.routes,
     agent_session_routes.routes,
     witnessing_routes.routes,

@@ -8,8 +8,8 @@ import jwcrypto.jwk
 import jwcrypto.jws
 import pytest
 
-from attestlab.agents import card as cards
-from attestlab.agents.card import CardFacts, CardSource
+from attestlab.agents.cards import rules as cards
+from attestlab.agents.cards.rules import CardFacts, CardSource
 from attestlab.agents.delegation.rules import ChainVerdict
 from attestlab.agents.scopes import parse_scopes
 from attestlab.core.crypto import signing

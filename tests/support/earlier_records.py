@@ -92,10 +92,18 @@ def undo_revision_38(connection: Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE users DROP COLUMN invited_address")
 
 
-def undo_revision_40(connection: Connection) -> None:
+def undo_revision_39(connection: Connection) -> None:
     """Drop the tables of votes."""
     for table in ("votes", "vote_requests"):
         connection.exec_driver_sql(f"DROP TABLE {table}")
+
+
+def undo_revision_40(connection: Connection) -> None:
+    """Drop the settings of agents, the signatures of their cards, and when their owners left."""
+    connection.exec_driver_sql("DROP TABLE agent_settings")
+    connection.exec_driver_sql("DROP INDEX ix_agents_left")
+    for column in ("card_signature", "owner_left_at"):
+        connection.exec_driver_sql(f"ALTER TABLE agents DROP COLUMN {column}")
 
 
 UNDO = {
@@ -112,6 +120,7 @@ UNDO = {
     36: undo_revision_36,
     37: undo_revision_37,
     38: undo_revision_38,
+    39: undo_revision_39,
     40: undo_revision_40,
 }
 

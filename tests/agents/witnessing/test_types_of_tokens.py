@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from joserfc import jwk as joserfc_jwk
 from joserfc import jws as joserfc_jws
 
-from attestlab.agents import card
+from attestlab.agents.cards import rules as card
 from attestlab.agents.delegation import hops
 from attestlab.agents.rules import STATEMENT_TYPE
 from attestlab.agents.scopes import parse_scopes

@@ -1,0 +1,1 @@
+"""Cards of agents (A2A 1.0), and the public keys that verify them."""
