@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection
 
 from attestlab.agents.capability import AgentServices
+from attestlab.agents.observability import store as observability_store
 from attestlab.attestations import lookups
 from attestlab.attestations.holdings import Holdings
 from attestlab.attestations.inbox.service import Inbox
@@ -243,6 +244,7 @@ class Installation:
             usage.write_counts,
             inbox_counts.write_counts,
             self.risk.write_numbered,
+            observability_store.NUMBERED.write,
             self.billing.watch_counts,
             self.webhook_deliveries.dispatcher.watch,
             outbox.event_writer(clock),

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from attestlab.agents.access import OWN_READERS, READERS, WRITERS
 from attestlab.agents.keys import AgentKeys, PreparedKey, SentKey, prepare_key
 from attestlab.agents.lifecycle import AgentLifecycle
 from attestlab.agents.rendering import render_agent, render_challenge, render_key, render_kill, render_statement
@@ -35,9 +36,6 @@ from attestlab.web.routing.authorization import Requirement
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("agents")
-READERS = Requirement(scope=Scope.AGENTS_READ)
-SELF_READERS = Requirement(scope=Scope.AGENTS_READ, agents_without_scope=True)
-WRITERS = Requirement(scope=Scope.AGENTS_WRITE)
 PEOPLE_AND_KEYS = Requirement(scope=Scope.AGENTS_WRITE, no_agents=True)
 _LIST, _KEYS = "agents", "agent_keys"
 
@@ -99,7 +97,7 @@ def create_agent_challenge(
     return render_challenge(agent_keys.challenge(body.public_key, caller=caller, tx=tx))
 
 
-@routes.get("/v1/agents/{id}", scope=SELF_READERS)
+@routes.get("/v1/agents/{id}", scope=OWN_READERS)
 def get_agent(id: str, caller: Caller, agents: Agents) -> AgentOut:
     """Get an agent by its UUID or its maip id, as it is now.
 

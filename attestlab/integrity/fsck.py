@@ -22,6 +22,7 @@ from attestlab import migrations
 from attestlab.agents import integrity as agent_integrity
 from attestlab.agents import store as agent_store
 from attestlab.agents.delegation import store as delegation_store
+from attestlab.agents.observability import integrity as agent_event_integrity
 from attestlab.agents.sessions import store as agent_session_store
 from attestlab.agents.tables import AgentKeyRecord
 from attestlab.agents.witnessing import integrity as vote_integrity
@@ -101,6 +102,7 @@ Row = TypeVar("Row", bound=_SignedColumns)
 _OTHER_CHAINS = (
     *(outbox.CHAIN, idempotency_store.CHAIN, idempotency_store.BEGINNING, cosignatures.CHAIN),
     *risk_integrity.CHAINS,
+    agent_event_integrity.CHAIN,
 )
 ATTESTATIONS_PER_PART = 4_000  # less than a second of work, so that all processes end at about the same time
 
@@ -233,8 +235,9 @@ def _check_issuers(connection: Connection) -> Iterator[Problem]:
 
 
 def _check_agents(connection: Connection) -> Iterator[Problem]:
-    """Compare agents and their keys with the log, and votes with what their agents signed."""
-    for kind, check in (("agent", agent_integrity), ("witness_vote", vote_integrity)):
+    """Compare agents and their keys with the log, votes with what their agents signed, events with their chain."""
+    checks = {"agent": agent_integrity, "witness_vote": vote_integrity, "agent_event": agent_event_integrity}
+    for kind, check in checks.items():
         yield from (Problem(kind, *found) for found in check.find_inconsistencies(connection))
 
 

@@ -106,6 +106,11 @@ def undo_revision_40(connection: Connection) -> None:
         connection.exec_driver_sql(f"ALTER TABLE agents DROP COLUMN {column}")
 
 
+def undo_revision_41(connection: Connection) -> None:
+    """Drop the table of agents' events."""
+    connection.exec_driver_sql("DROP TABLE agent_events")
+
+
 UNDO = {
     26: undo_revision_26,
     27: undo_revision_27,
@@ -122,6 +127,7 @@ UNDO = {
     38: undo_revision_38,
     39: undo_revision_39,
     40: undo_revision_40,
+    41: undo_revision_41,
 }
 
 

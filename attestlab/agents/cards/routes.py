@@ -2,6 +2,7 @@
 
 from pydantic import JsonValue
 
+from attestlab.agents.access import WRITERS
 from attestlab.agents.cards.service import AgentCards, Card
 from attestlab.agents.cards.shapes import AgentCardSignatureIn
 from attestlab.agents.rules import parse_agent_id
@@ -9,14 +10,13 @@ from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound
 from attestlab.issuers.shapes import JwksOut
-from attestlab.orgs.rules import Caller, Scope
+from attestlab.orgs.rules import Caller
 from attestlab.web.response import RawResponse
 from attestlab.web.routing.authorization import Requirement
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("agents")
 ANYONE = Requirement(or_else="anyone if the agent is discoverable")
-WRITERS = Requirement(scope=Scope.AGENTS_WRITE)
 _JSON = "application/json"
 _CARD = {_JSON: dict[str, JsonValue]}
 

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from attestlab.agents.access import READERS, WRITERS
 from attestlab.agents.delegation.rendering import (
     render_biscuit,
     render_delegation,
@@ -28,16 +29,14 @@ from attestlab.agents.rules import parse_agent_id
 from attestlab.agents.service import PreparedAgent
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound, QuotaExceeded
-from attestlab.orgs.rules import Caller, Scope
+from attestlab.orgs.rules import Caller
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, decode_id, split_page
 from attestlab.web.request import Request
-from attestlab.web.routing.authorization import PUBLIC, Requirement
+from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("agents")
-READERS = Requirement(scope=Scope.AGENTS_READ)
-WRITERS = Requirement(scope=Scope.AGENTS_WRITE)
 _LIST = "delegations"
 
 

@@ -3,6 +3,7 @@
 from functools import partial
 from uuid import UUID
 
+from attestlab.agents.access import OWN_WRITERS, READERS
 from attestlab.agents.sessions.rendering import render_introspection, render_session, render_tokens
 from attestlab.agents.sessions.service import ROUTE, AgentSessions
 from attestlab.agents.sessions.shapes import (
@@ -26,8 +27,6 @@ from attestlab.web.routing.authorization import PUBLIC, Requirement
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("agents")
-READERS = Requirement(scope=Scope.AGENTS_READ)
-OWN_ENDERS = Requirement(scope=Scope.AGENTS_WRITE, agents_without_scope=True)
 OPENERS = Requirement(scope=Scope.AGENTS_WRITE, no_agents=True, or_else="an agent's own assertion")
 INTROSPECTORS = Requirement(scope=Scope.AGENTS_READ, no_agents=True)
 _LIST = "agent_sessions"
@@ -110,7 +109,7 @@ def refresh_agent_session(
     return CommittedError(issued) if isinstance(issued, AuthInvalid) else render_tokens(issued)
 
 
-@routes.post("/v1/agent-sessions/{id}/terminate", scope=OWN_ENDERS)
+@routes.post("/v1/agent-sessions/{id}/terminate", scope=OWN_WRITERS)
 def terminate_agent_session(
     id: UUID, body: AgentSessionEndIn | None, tx: Transaction, caller: Caller, agent_sessions: AgentSessions
 ) -> AgentSessionOut:

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from attestlab.agents.access import OWN_WRITERS, READERS, WRITERS
 from attestlab.agents.witnessing.rendering import render_consensus, render_counted, render_request
 from attestlab.agents.witnessing.service import Witnessing
 from attestlab.agents.witnessing.shapes import (
@@ -14,16 +15,12 @@ from attestlab.agents.witnessing.shapes import (
 )
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied
-from attestlab.orgs.rules import Caller, Scope
+from attestlab.orgs.rules import Caller
 from attestlab.web.paging import Page, decode_id, split_page
 from attestlab.web.request import Request
-from attestlab.web.routing.authorization import Requirement
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("agents")
-READERS = Requirement(scope=Scope.AGENTS_READ)
-WRITERS = Requirement(scope=Scope.AGENTS_WRITE)
-VOTERS = Requirement(scope=Scope.AGENTS_WRITE, agents_without_scope=True)
 _LIST = "vote_requests"
 
 
@@ -70,7 +67,7 @@ def get_witness_request(id: UUID, caller: Caller, witnessing: Witnessing) -> Vot
 
 @routes.post(
     "/v1/witness/requests/{id}/attest",
-    scope=VOTERS,
+    scope=OWN_WRITERS,
     status=201,
     raises=(Conflict, NotFound, PermissionDenied),
 )
