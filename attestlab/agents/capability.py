@@ -8,6 +8,7 @@ from attestlab.agents.delegation.ending import DelegationsOfAgents
 from attestlab.agents.delegation.service import Delegations
 from attestlab.agents.keys import AgentKeys
 from attestlab.agents.lifecycle import AgentLifecycle
+from attestlab.agents.runs.service import Runs
 from attestlab.agents.service import Agents
 from attestlab.agents.sessions import store as session_store
 from attestlab.agents.sessions.authentication import AgentAuthentication
@@ -24,7 +25,7 @@ from attestlab.log.service import Log
 
 
 class AgentServices:
-    """Machine agents: their registry, states, keys, statements, cards, delegations, sessions and votes."""
+    """Machine agents: their registry, states, keys, statements, cards, delegations, sessions, votes and runs."""
 
     def __init__(
         self, log: Log, keyring: Keyring, key_prefix: str, portal_url: str, *, storage: Storage, clock: Clock
@@ -42,6 +43,7 @@ class AgentServices:
         )
         self.witnessing = Witnessing(storage=storage, clock=clock, keys=self.keys)
         self.expiry_of_requests = ExpiryOfRequests(clock=clock, log=log)
+        self.runs = Runs(storage=storage, clock=clock, log=log, keys=self.keys)
         self.authentication = AgentAuthentication(storage=storage, clock=clock, token_prefix=f"{key_prefix}s")
         self.sessions = AgentSessions(
             storage=storage,

@@ -21,12 +21,11 @@ from sqlmodel import SQLModel
 from attestlab import migrations
 from attestlab.agents import integrity as agent_integrity
 from attestlab.agents import store as agent_store
-from attestlab.agents.delegation import store as delegation_store
+from attestlab.agents.audited_tables import AUDITED_TABLES
 from attestlab.agents.observability import integrity as agent_event_integrity
-from attestlab.agents.sessions import store as agent_session_store
+from attestlab.agents.runs import integrity as run_integrity
 from attestlab.agents.tables import AgentKeyRecord
 from attestlab.agents.witnessing import integrity as vote_integrity
-from attestlab.agents.witnessing import store as vote_store
 from attestlab.attestations import integrity as attestation_integrity
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.bundle.verifier import verify_entry_subject
@@ -235,8 +234,13 @@ def _check_issuers(connection: Connection) -> Iterator[Problem]:
 
 
 def _check_agents(connection: Connection) -> Iterator[Problem]:
-    """Compare agents and their keys with the log, votes with what their agents signed, events with their chain."""
-    checks = {"agent": agent_integrity, "witness_vote": vote_integrity, "agent_event": agent_event_integrity}
+    """Compare agents, keys and runs with the log, votes and steps with signatures, events with their chain."""
+    checks = {
+        "agent": agent_integrity,
+        "witness_vote": vote_integrity,
+        "agent_event": agent_event_integrity,
+        "run": run_integrity,
+    }
     for kind, check in checks.items():
         yield from (Problem(kind, *found) for found in check.find_inconsistencies(connection))
 
@@ -309,13 +313,7 @@ _AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] =
     (provider_store.customers, "billing_customer", partial(format_resource_id, provider_store.customers)),
     (receipt_store.receipts, "receipt", lambda row: str(row["id"])),
     (receipt_type_store.types, "receipt_type", lambda row: str(row["id"])),
-    (agent_store.agents, "agent", lambda row: str(row["id"])),
-    (agent_store.keys, "agent_key", lambda row: str(row["kid"])),
-    (delegation_store.delegations, "delegation", lambda row: str(row["id"])),
-    (agent_session_store.sessions, "agent_session", lambda row: str(row["id"])),
-    (agent_session_store.refresh_tokens, "agent_refresh_token", lambda row: str(row["id"])),
-    (vote_store.requests, "witness_request", lambda row: str(row["id"])),
-    (vote_store.votes, "witness_vote", lambda row: str(row["id"])),
+    *((table, kind, partial(format_resource_id, table)) for kind, table in AUDITED_TABLES.items()),
     (governance_store.requests, "issuer_request", lambda row: str(row["id"])),
     (attestation_store.packs, "attestation_pack", lambda row: str(row["id"])),
     (policy_store.policies, "policy", lambda row: str(row["id"])),

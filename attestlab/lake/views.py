@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from attestlab.agents.rules import AgentStatus, AgentType
+from attestlab.agents.runs.rules import RunStatus
 from attestlab.attestations.receipt_content import ReceiptStatus
 from attestlab.attestations.rules import Status, Verdict
 from attestlab.billing.rules import InvoiceStatus
@@ -175,7 +176,7 @@ ALL = (
     LakeView(
         (datasets.LOG_ENTRIES,),
         "logged_at",
-        enums={"type": [EntryType], "status": [Status, IssuerStatus, KeyStatus]},
+        enums={"type": [EntryType], "status": [Status, IssuerStatus, KeyStatus, AgentStatus, RunStatus]},
     ),
     LakeView((datasets.AUDIT,), "timestamp", Scope.AUDIT_READ),
     LakeView((datasets.SIGNALS,), "occurred_at", Scope.RISK_READ),

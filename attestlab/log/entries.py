@@ -1,8 +1,7 @@
 """Log entries: typed canonical JSON objects, each with `v` 1 and a `type` (CONTRACT section 7).
 
-A minted entry commits to the payload without disclosing it: SHA-256 over a random
-nonce and the canonical JSON of `{payload, signature}`. The status entries of one
-subject form a chain by `seq` and `prev`, so that an omitted entry is noticed.
+A minted entry commits to the payload without disclosing it: SHA-256 over a random nonce and the canonical JSON of
+`{payload, signature}`. The status entries of one subject form a chain by `seq` and `prev`, which shows an omitted one.
 """
 
 from __future__ import annotations
@@ -40,6 +39,7 @@ class EntryType(StrEnum):
     AGENT_STATUS = "agent.status"
     AGENT_KEY = "agent.key"
     DELEGATION_STATUS = "delegation.status"
+    RUN_COMPLETED = "run.completed"
 
 
 _ATTESTATION_STATUS = EntryType.ATTESTATION_STATUS  # looked up once: a batch builds up to a hundred thousand entries
@@ -381,6 +381,7 @@ _SUBJECTS: dict[EntryType, tuple[str, ...]] = {
     EntryType.AGENT_STATUS: ("agent", "agent_id"),
     EntryType.AGENT_KEY: ("agent-key", "agent_id", "kid"),
     EntryType.DELEGATION_STATUS: ("delegation", "delegation_id"),
+    EntryType.RUN_COMPLETED: ("run", "orchestration_id"),
     EntryType.STATUS_LIST: (STATUS_LIST_SUBJECT,),
 }  # the first part of a chain's name, and the members of its entries that are the others
 

@@ -165,6 +165,25 @@ class DelegationStatusMembers(StatusMembers, wire_name="log_entry:delegation.sta
     """Its new status. Format: active or revoked."""
 
 
+class RunCompletedMembers(StatusMembers, wire_name="log_entry:run.completed", source="CONTRACT 11.12"):
+    """The entry of a run that ended; it names neither agents nor steps."""
+
+    type: Literal["run.completed"]
+    """The type of the entry. Format: run.completed."""
+    orchestration_id: str
+    """The run. Format: UUID, 36 characters."""
+    status: str
+    """How it ended. Format: completed, failed or canceled."""
+    run_hash: str
+    """The SHA-256 of the run's RFC 8785 form, by which a holder of the run recognizes it.
+    Format: base64url, 43 characters.
+    """
+    seq: int
+    """Its number among the entries of the run, which has one. Format: 0."""
+    prev: str | None
+    """The leaf hash of an entry before; a run ends once, so it has none. Format: null."""
+
+
 class IssuerStatusMembers(StatusMembers, wire_name="log_entry:issuer.status", source="CONTRACT 7"):
     """The entry of an issuer's new status, ratings and profile."""
 
@@ -207,5 +226,5 @@ class StatusListMembers(StatusMembers, wire_name="log_entry:status.list", source
 ALL = (
     *(MintedMembers, AttestationStatusMembers, KeyStatusMembers, IssuerStatusMembers, StatusListMembers),
     *(ReceiptMintedMembers, ReceiptStatusMembers),
-    *(AgentKeyMembers, AgentStatusMembers, DelegationStatusMembers),
+    *(AgentKeyMembers, AgentStatusMembers, DelegationStatusMembers, RunCompletedMembers),
 )

@@ -8,6 +8,8 @@ from typing import Final, get_args
 
 from attestlab.agents import rules as agent_rules
 from attestlab.agents.delegation import rules as delegation_rules
+from attestlab.agents.runs import rules as run_rules
+from attestlab.agents.runs.shapes import RUN_STEP_STATES
 from attestlab.agents.sessions.rules import AgentSessionStatus
 from attestlab.agents.shapes import AGENT_KEY_STATUSES
 from attestlab.agents.witnessing import rules as witnessing_rules
@@ -74,6 +76,10 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "ChainVerdict": delegation_rules.ChainVerdict,
     "VoteRequestStatus": witnessing_rules.VoteRequestStatus,
     "VoteVerdict": witnessing_rules.VoteVerdict,
+    "RunStatus": run_rules.RunStatus,
+    "RunEnd": run_rules.RunEnd,
+    "RunStepStatus": run_rules.StepStatus,
+    "RunStepState": RUN_STEP_STATES,
     "AgentTrustLevel": agent_rules.TrustLevel,
     "ReceiptStatus": ReceiptStatus,
     "ReceiptTypeStatus": receipt_type_rules.TypeStatus,
@@ -182,6 +188,7 @@ PATH_PARAMETERS: Final[Mapping[str, str]] = {
     "Source: CONTRACT 11.5.",
     "agents/{id}": "The agent. Format: UUID, 36 characters, or maip:<8 digits>:<ULID>. Source: CONTRACT 11.8.",
     "delegations/{id}": "The delegation. Format: UUID, 36 characters. Source: CONTRACT 11.10.",
+    "orchestrations/{id}": "The run. Format: UUID, 36 characters. Source: CONTRACT 11.12.",
     "requests/{id}": "The request for votes. Format: UUID, 36 characters. Source: CONTRACT 11.11.",
     "agent-sessions/{id}": "The session. Format: UUID, 36 characters. Source: CONTRACT 11.9.",
     "receipts/{id}": "The receipt. Format: UUID, 36 characters. Source: CONTRACT 11.5.",

@@ -16,6 +16,7 @@ from tornado.netutil import bind_sockets
 from attestlab.agents import routes as agent_routes
 from attestlab.agents.cards import routes as card_routes
 from attestlab.agents.delegation import routes as delegation_routes
+from attestlab.agents.runs import routes as run_routes
 from attestlab.agents.sessions import routes as agent_session_routes
 from attestlab.agents.witnessing import routes as witnessing_routes
 from attestlab.attestations import routes as attestation_routes
@@ -139,6 +140,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     delegation_routes.routes,
     agent_session_routes.routes,
     witnessing_routes.routes,
+    run_routes.routes,
     issuer_routes.routes,
     governance_routes.routes,
     policy_routes.routes,

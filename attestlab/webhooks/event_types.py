@@ -45,6 +45,7 @@ _EXCLUSIVE = frozenset({"minute", "receipt_id"})  # members of these that exclud
 _SCHEMAS: dict[type, DocumentPart] = {
     str: {"type": "string"},
     int: {"type": "integer", "format": "int64", "minimum": 0},
+    bool: {"type": "boolean"},
     UUID: {"type": "string", "format": "uuid"},
     datetime: {"type": "string", "format": "date-time"},
 }

@@ -26,6 +26,7 @@ from support.issuers import register_issuer
 from support.protections import protect
 from support.receipt_types import create_type, mint_receipt
 from support.risk import add_signal, put_on_list
+from support.runs import digest, start_run
 from support.votes import request_votes
 from support.webhook_endpoints import create_delivery, create_endpoint
 
@@ -48,6 +49,13 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /v1/agents/{id}/keys/{kid}/compromise": {"reason": "not theirs"},
     "POST /v1/agents/{id}/delegations": {"scopes": ["docs:read"], "child": {"display_name": "Theirs"}},
     "POST /v1/delegations/{id}/revoke": {"reason": "not theirs"},
+    "POST /v1/orchestrations/{id}/steps": {
+        "step_id": "read",
+        "inputs_hash": digest("start"),
+        "outputs_hash": digest("read"),
+        "status": "completed",
+    },
+    "POST /v1/orchestrations/{id}/complete": {"status": "canceled"},
     "POST /v1/witness/requests/{id}/attest": {"agent_id": "the last id of the thing", "verdict": "confirm"},
     "POST /v1/agents/{id}/sign": {"payload": {"owner": "me"}},
     "PATCH /v1/consumer/inbox/{id}": {"read_state": "READ"},
@@ -122,6 +130,8 @@ def things_of(account: PartyClients) -> dict[str, str]:
         "/v1/delegations": make_delegation(account.with_key)["delegation_id"],
         "/v1/witness/requests": request_votes(account.with_key)["request_id"],
         "POST /v1/witness/requests/{id}/attest": make_open_vote(account.with_key),
+        "/v1/orchestrations": start_run(account.with_key)["orchestration_id"],
+        "POST /v1/orchestrations/{id}/complete": start_run(account.with_key)["orchestration_id"],
         "POST /v1/delegations/{id}/revoke": make_delegation(account.with_key)["delegation_id"],
         "/v1/issuers": issuer["id"],
         "/v1/governance/issuer-requests": account.asked_for(issuer["id"]),

@@ -11,6 +11,7 @@ from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan, Scope
 from support.agents import AGENTS, SESSIONS, make_delegation, open_session
 from support.orgs import TenantClients
+from support.runs import complete_run
 
 DEEDS = """
 SELECT agents.display_name AS name, audit.action AS action, audit.metadata AS metadata
@@ -81,3 +82,15 @@ def test_another_tenant_and_a_caller_without_the_scope_see_none(
         for name in ("agents", "agent_sessions", "delegations"):
             assert read_rows(stranger, name) == []
             assert reader.get(f"/v1/lake/datasets/{name}").status_code == 403
+
+
+def test_the_log_of_suspended_agents_and_ended_runs_is_a_data_set(client: httpx.Client) -> None:
+    """Each status that an entry can have is one of the column's."""
+    agent = make_delegation(client)["child"]
+    client.post(f"{AGENTS}/{agent['id']}/suspend", json={"reason": "a test"})
+    run = complete_run(client)
+
+    rows = {(row["type"], row["status"]): row for row in read_rows(client, "log_entries")}
+
+    assert rows["run.completed", "completed"]["log_index"] == run["log_index"]
+    assert ("agent.status", "suspended") in rows

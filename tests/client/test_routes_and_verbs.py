@@ -20,6 +20,7 @@ BLOG = "editors use HTTP, or the command `attestlab blog import`"
 FORMS_OF_STRANGERS = ("reset-password", "signin", "signup", "verify-email")
 ACCOUNT = "a person changes their account on its pages"
 VOTES = "the facade has no votes of agents yet"
+RUNS = "the facade has no runs of agents yet"
 WITHOUT_VERB = {
     **dict.fromkeys(("GET /", "GET /a/{id}", "GET /a/{id}/badge.svg", "GET /assets/{name}", "GET /docs"), PAGE),
     **dict.fromkeys(("GET /favicon.ico", "GET /find", "GET /robots.txt", "GET /.well-known/security.txt"), PAGE),
@@ -87,6 +88,9 @@ WITHOUT_VERB = {
     **dict.fromkeys((f"{method} /v1/witness/requests" for method in ("GET", "POST")), VOTES),
     **dict.fromkeys((f"GET /v1/witness/requests/{{id}}{what}" for what in ("", "/consensus")), VOTES),
     "POST /v1/witness/requests/{id}/attest": VOTES,
+    **dict.fromkeys((f"{method} /v1/orchestrations" for method in ("GET", "POST")), RUNS),
+    "GET /v1/orchestrations/{id}": RUNS,
+    **dict.fromkeys((f"POST /v1/orchestrations/{{id}}/{verb}" for verb in ("steps", "complete")), RUNS),
 }
 VERBS = {
     "GET /v1/agents": "agents.list",

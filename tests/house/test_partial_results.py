@@ -72,6 +72,7 @@ LISTS = {
     "GET /v1/lake/datasets/{name}": {"columns": Kind.BOUNDED, "rows": Kind.CUT},
     "GET /v1/log/entries": {"items": Kind.PAGE},
     "GET /v1/witness/requests/{id}/consensus": {"votes": Kind.BOUNDED},
+    "GET /v1/orchestrations/{id}": {"steps": Kind.BOUNDED},
     "GET /v1/orgs": {"": Kind.PAGE},
     "GET /v1/policies/attributes": {"items": Kind.BOUNDED},
     "GET /v1/policies/decisions/{id}": {"policies": Kind.BOUNDED},
@@ -83,6 +84,9 @@ LISTS = {
     "GET /v1/webhooks/events": {"items": Kind.PAGE},
     "POST /v1/attestations/batch": {"items": Kind.EACH},
     "POST /v1/lake/query": {"columns": Kind.BOUNDED, "rows": Kind.CUT},
+    "POST /v1/orchestrations": {"steps": Kind.BOUNDED},
+    "POST /v1/orchestrations/{id}/complete": {"steps": Kind.BOUNDED},
+    "POST /v1/orchestrations/{id}/steps": {"depends_on": Kind.BOUNDED},
     "POST /v1/policies/analyze": {"findings": Kind.BOUNDED},
     "POST /v1/policies/simulate": {
         **dict.fromkeys(("flips", "why", "groups"), Kind.CUT),
@@ -236,6 +240,9 @@ WRITES_OF_ONE = set(
     POST /v1/webhooks/endpoints
     POST /v1/webhooks/endpoints/{id}/rotate
     POST /v1/webhooks/test-delivery
+    POST /v1/orchestrations
+    POST /v1/orchestrations/{id}/complete
+    POST /v1/orchestrations/{id}/steps
     POST /v1/witness/requests
     POST /v1/witness/requests/{id}/attest
     PUT /v1/consumer/me/username

@@ -111,6 +111,12 @@ def undo_revision_41(connection: Connection) -> None:
     connection.exec_driver_sql("DROP TABLE agent_events")
 
 
+def undo_revision_42(connection: Connection) -> None:
+    """Drop the tables of runs."""
+    for table in ("agent_run_steps", "agent_runs"):
+        connection.exec_driver_sql(f"DROP TABLE {table}")
+
+
 UNDO = {
     26: undo_revision_26,
     27: undo_revision_27,
@@ -128,6 +134,7 @@ UNDO = {
     39: undo_revision_39,
     40: undo_revision_40,
     41: undo_revision_41,
+    42: undo_revision_42,
 }
 
 

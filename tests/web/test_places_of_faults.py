@@ -23,6 +23,7 @@ from support.attestations import make_mint_body
 from support.in_process_server import make_client, serve_in_thread
 from support.issuers import register_issuer
 from support.protections import protect
+from support.runs import ROW, digest, start_run
 from support.votes import request_votes
 
 pytestmark = pytest.mark.one_world
@@ -60,6 +61,7 @@ class Fault(NamedTuple):
 AGENT = {"id": "agent"}
 VOTED = {"subject": "s", "claim_type": "t", "claim_value": "v"}
 VOTE = {"agent_id": "agent", "verdict": "confirm"}
+STEP = {"step_id": "read", "inputs_hash": digest("a"), "outputs_hash": digest("b"), "status": "completed"}
 AGENT_FAULTS = [
     Fault("register_agent", {"display_name": TWO_LINES}, "/display_name"),
     Fault("register_agent", {"display_name": "A", "scopes": ["docs"]}, "/scopes/0"),
@@ -83,6 +85,11 @@ AGENT_FAULTS = [
     Fault("verify_delegation_chain", {"chain": [], "required_scope": "docs:read"}, "/chain"),
     Fault("create_witness_request", {"originator_agent_id": "agent", "claim": VOTED, "ttl_seconds": 1}, "/ttl_seconds"),
     Fault("create_witness_vote", {**VOTE, "signature": "a.b.c"}, "/signature", {"id": "vote_request"}),
+    Fault("start_run", {"agent_id": "agent", "name": TWO_LINES, "plan": ROW}, "/name"),
+    Fault("start_run", {"agent_id": "agent", "name": "R", "plan": {"steps": [{"id": "a"}]}}, "/plan/steps/0/type"),
+    Fault("record_run_step", {**STEP, "step_id": "none"}, "/step_id", {"id": "run"}),
+    Fault("record_run_step", {**STEP, "inputs_hash": "0"}, "/inputs_hash", {"id": "run"}),
+    Fault("complete_run", {"status": "running"}, "/status", {"id": "run"}),
     Fault("open_agent_session", {"agent_id": "agent", "audience": ["ftp://a.example"]}, "/audience/0"),
 ]
 FAULTS = [
@@ -253,7 +260,7 @@ def make_world(tour: TourRecorder, access: AccessScenario) -> World:
     post = access.account.editor.post("/v1/platform/blog/posts", json=POST).json()
     protection, agent = protect(access.account.consumer), register_agent(key)
     ids |= {"agent": agent["id"], "agent_kid": key.get(f"/v1/agents/{agent['id']}/keys").json()["items"][0]["kid"]}
-    ids["vote_request"] = request_votes(key)["request_id"]
+    ids |= {"vote_request": request_votes(key)["request_id"], "run": start_run(key)["orchestration_id"]}
     return World(tour, issuer, {**ids, "profile": profile["id"], "post": post["id"], "protection": protection["id"]})
 
 

@@ -1,1 +1,1 @@
-"""Runs: a ledger of what agents did, step by step; it executes nothing (CONTRACT 11.12)."""
+"""A ledger of runs: what agents planned, what they recorded of each step, and the proof of it (CONTRACT 11.12)."""

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
 from hashlib import sha256
 from typing import Final
+from uuid import UUID
 
 from attestlab.core.crypto.canonical_json import canonical_trusted, sha256_b64url
 from attestlab.core.encoding import quote
-from attestlab.core.errors import Conflict, FieldError, ValidationFailed
+from attestlab.core.errors import Conflict, FieldError, PermissionDenied, ValidationFailed
 
 MAX_STEPS: Final = 100
 RUN_HASH_VERSION: Final = 1
-_STEP_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_STEP_TYPE: Final = re.compile(r"[a-z_]{1,32}")
+MAX_LATENCY_MS: Final = 86_400_000
+STEP_ID_PATTERN: Final = "[a-zA-Z0-9_-]{1,64}"
+STEP_TYPE_PATTERN: Final = "[a-z_]{1,32}"
+_STEP_ID: Final = re.compile(STEP_ID_PATTERN)
+_STEP_TYPE: Final = re.compile(STEP_TYPE_PATTERN)
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -25,6 +30,14 @@ class RunStatus(StrEnum):
     """The state of a run; all but RUNNING are final."""
 
     RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELED = "canceled"
+
+
+class RunEnd(StrEnum):
+    """How a run can end."""
+
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELED = "canceled"
@@ -40,7 +53,7 @@ class StepStatus(StrEnum):
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """A step of a plan; `agent_id` is the maip id of the agent meant to do it, if the plan names one."""
+    """A step of a plan; `agent_id` is the UUID of the agent meant to do it, if the plan names one."""
 
     id: str
     type: str
@@ -78,6 +91,24 @@ class RecordedStep:
             "outputs_hash": self.outputs_hash,
             "status": self.status.value,
         }
+
+
+def describe_plan(steps: Sequence[PlannedStep]) -> dict[str, object]:
+    """Return a plan as runs show it, and as run hashes have it."""
+    return {"steps": [step.to_json() for step in steps]}
+
+
+def encode_plan(steps: Sequence[PlannedStep]) -> str:
+    """Encode a plan for storage, as canonical JSON."""
+    return canonical_trusted(describe_plan(steps)).decode()
+
+
+def decode_plan(text: str) -> list[PlannedStep]:
+    """Decode what `encode_plan` returned."""
+    return [
+        PlannedStep(step["id"], step["type"], tuple(step["depends_on"]), step.get("agent_id"))
+        for step in json.loads(text)["steps"]
+    ]
 
 
 def require_plan(steps: Sequence[PlannedStep]) -> None:
@@ -120,23 +151,41 @@ def require_recordable(steps: Sequence[PlannedStep], step_id: str, recorded: Map
         raise Conflict(message, details={"reason": "dependency_open", "open": waiting})
 
 
+def require_running(status: RunStatus, verb: str) -> None:
+    """Require a run that has not ended; `verb` is what it would do.
+
+    Raises:
+        Conflict: it has ended (`details.reason` is `ended`, `details.status` says how).
+    """
+    if status is not RunStatus.RUNNING:
+        message = f"The run is {status.value}; only a running one can {verb}."
+        raise Conflict(message, details={"status": status.value, "reason": "ended"})
+
+
+def require_of_run(agent_id: UUID, run_agent_id: UUID, ancestors: Collection[UUID]) -> None:
+    """Require that an agent may record steps of a run: it is the run's agent, or one below it.
+
+    Raises:
+        PermissionDenied: it is neither (`details.reason` is `not_of_run`).
+    """
+    if agent_id != run_agent_id and run_agent_id not in ancestors:
+        message = (
+            f"The agent {agent_id} is neither the run's agent {run_agent_id} nor one below it. Delegate to it first."
+        )
+        raise PermissionDenied(message, details={"reason": "not_of_run"})
+
+
 def require_completable(
-    steps: Sequence[PlannedStep], recorded: Mapping[str, RecordedStep], *, now: RunStatus, then: RunStatus
+    steps: Sequence[PlannedStep], recorded: Mapping[str, RecordedStep], *, now: RunStatus, then: RunEnd
 ) -> None:
     """Require that a run may end as `then`: it is running, and without open steps unless failed or canceled.
 
     Raises:
-        ValidationFailed: `then` is no end.
         Conflict: the run has ended, or steps are open (`details.reason` is `steps_open`).
     """
-    if then == RunStatus.RUNNING:
-        message = "A run cannot end as 'running'. Send completed, failed or canceled."
-        raise ValidationFailed.of("/status", "invalid_value", message)
-    if now != RunStatus.RUNNING:
-        message = f"The run is {now.value} already. Only a running one can end."
-        raise Conflict(message, details={"status": now.value, "reason": "ended"})
+    require_running(now, "end")
     waiting = [step.id for step in steps if step.id not in recorded]
-    if waiting and then == RunStatus.COMPLETED:
+    if waiting and then is RunEnd.COMPLETED:
         message = f"{len(waiting)} steps are open, first {quote(waiting[0])}. Record them, or end the run as failed."
         raise Conflict(message, details={"reason": "steps_open", "open": waiting})
 
@@ -172,7 +221,7 @@ def hash_run(
         "v": RUN_HASH_VERSION,
         "orchestration_id": orchestration_id,
         "agent_id": agent_id,
-        "plan": {"steps": [step.to_json() for step in steps]},
+        "plan": describe_plan(steps),
         "status": status.value,
         "steps": [recorded[step.id].to_json() for step in steps if step.id in recorded],
     }

@@ -50,6 +50,8 @@ ALLOWED_TRANSITIONS: Mapping[str, Mapping[str | None, frozenset[str]]] = {
         "rotated": frozenset({"compromised"}),
     },
     "delegation.status": {NO_STATUS: frozenset({"active"}), "active": frozenset({"revoked"})},
+    # A run ends once.
+    "run.completed": {NO_STATUS: frozenset({"completed", "failed", "canceled"})},
 }
 _KEY_ENTRIES = frozenset({EntryType.KEY_STATUS.value, EntryType.AGENT_KEY.value})
 

@@ -1,9 +1,11 @@
-"""Agents of a tenant with all that agents have: keys, delegations, sessions, votes, and proofs of keys of their own."""
+"""Agents of a tenant with all that agents have: keys, delegations, sessions, votes, runs, and proofs of own keys."""
 
 from __future__ import annotations
 
 from attestlab.agents.delegation.shapes import DelegationIn
 from attestlab.agents.keys import prepare_key
+from attestlab.agents.runs.rules import StepStatus
+from attestlab.agents.runs.shapes import PlannedStepIn, RunCompleteIn, RunIn, RunPlanIn, RunStepIn
 from attestlab.agents.sessions.service import AgentTokens
 from attestlab.agents.sessions.shapes import AgentSessionIn
 from attestlab.agents.shapes import AgentIn
@@ -13,6 +15,7 @@ from attestlab.agents.witnessing.shapes import VotedClaimIn, VoteIn, VoteRequest
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 from support.agents import KeyHolder, sign_assertion
+from support.runs import digest
 
 
 def employ_agents(lab: Installation, name: str, caller: Caller) -> None:
@@ -28,6 +31,7 @@ def employ_agents(lab: Installation, name: str, caller: Caller) -> None:
     hold_own_key(lab, name, caller)
     stopped = register(lab, f"{name} stopped", caller)
     hear_votes(lab, root, stopped, name, caller)
+    record_runs(lab, root, name, caller)
     end_delegation(lab, root, name, caller)
     services.keys.compromise(stopped.id, stopped.key_id, reason=f"{name} lost it", caller=caller)
     services.authentication.authenticate(refreshed.token, now=lab.clock.now())
@@ -64,6 +68,20 @@ def hear_votes(lab: Installation, originator: AgentRecord, voter: AgentRecord, n
         request = lab.agents.witnessing.request(asked, caller=caller)
         vote = VoteIn(agent_id=str(voter.id), verdict=VoteVerdict.CONFIRM, evidence=f"{name} paid", confidence=0.75)
         lab.agents.witnessing.vote(request.id, vote, caller=caller)
+
+
+def record_runs(lab: Installation, agent: AgentRecord, name: str, caller: Caller) -> None:
+    """A run that ended with both of its steps, and an open one with the first."""
+    row = [PlannedStepIn(id="read", type="fetch"), PlannedStepIn(id="sum", type="compute", depends_on=["read"])]
+    for recorded in (row, row[:1]):
+        body = RunIn(agent_id=str(agent.id), name=f"{name} invoices", plan=RunPlanIn(steps=row))
+        run = lab.agents.runs.start(body, caller=caller).row
+        for step in recorded:
+            hashes = {"inputs_hash": digest(name), "outputs_hash": digest(f"{name} {step.id}")}
+            sent = RunStepIn(step_id=step.id, status=StepStatus.COMPLETED, latency_ms=len(name), **hashes)
+            lab.agents.runs.record(run.id, sent, caller=caller)
+        if recorded is row:
+            lab.agents.runs.complete(run.id, RunCompleteIn(), caller=caller)
 
 
 def hold_own_key(lab: Installation, name: str, caller: Caller) -> None:
