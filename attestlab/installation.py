@@ -243,6 +243,7 @@ class Installation:
             metering.create_sealer(clock),
             usage.write_counts,
             inbox_counts.write_counts,
+            self.agents.trust_keeper.write_scores,  # reads the signals that the next hook numbers
             self.risk.write_numbered,
             observability_store.NUMBERED.write,
             self.billing.watch_counts,

@@ -7,6 +7,7 @@ from typing import Final
 from sqlalchemy import Table
 
 from attestlab.agents import store
+from attestlab.agents.compliance.store import checks
 from attestlab.agents.delegation.store import delegations
 from attestlab.agents.runs.store import runs, steps
 from attestlab.agents.sessions.store import refresh_tokens, sessions
@@ -22,4 +23,5 @@ AUDITED_TABLES: Final[dict[str, Table]] = {
     "witness_vote": votes,
     "run": runs,
     "run_step": steps,
+    "compliance_check": checks,
 }

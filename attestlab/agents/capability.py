@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attestlab.agents import store
 from attestlab.agents.cards.service import AgentCards
+from attestlab.agents.compliance.service import Compliance
 from attestlab.agents.delegation.ending import DelegationsOfAgents
 from attestlab.agents.delegation.service import Delegations
 from attestlab.agents.keys import AgentKeys
@@ -15,6 +16,8 @@ from attestlab.agents.sessions.authentication import AgentAuthentication
 from attestlab.agents.sessions.ending import SessionsOfAgents
 from attestlab.agents.sessions.service import ROUTE, AgentSessions
 from attestlab.agents.statements import AgentStatements
+from attestlab.agents.trust.keeping import TrustKeeper
+from attestlab.agents.trust.service import AgentTrust
 from attestlab.agents.witnessing.ending import ExpiryOfRequests
 from attestlab.agents.witnessing.service import Witnessing
 from attestlab.core.clock import Clock
@@ -42,6 +45,9 @@ class AgentServices:
             storage=storage, keyring=keyring, clock=clock, log=log, keys=self.keys, agents=self.registry
         )
         self.witnessing = Witnessing(storage=storage, clock=clock, keys=self.keys)
+        self.compliance = Compliance(storage=storage, clock=clock)
+        self.trust = AgentTrust(storage=storage, clock=clock)
+        self.trust_keeper = TrustKeeper(storage=storage, clock=clock)
         self.expiry_of_requests = ExpiryOfRequests(clock=clock, log=log)
         self.runs = Runs(storage=storage, clock=clock, log=log, keys=self.keys)
         self.authentication = AgentAuthentication(storage=storage, clock=clock, token_prefix=f"{key_prefix}s")

@@ -15,8 +15,9 @@ from uuid import UUID
 
 from attestlab.agents import rules, store
 from attestlab.agents.events import AgentKeyRotated
+from attestlab.agents.evidence import note_evidence
 from attestlab.agents.lifecycle import AgentLifecycle
-from attestlab.agents.rules import AgentStatus
+from attestlab.agents.rules import AgentStatus, TrustCause
 from attestlab.agents.tables import AgentChallengeRecord, AgentKeyRecord
 from attestlab.core.clock import Clock, truncate_to_milliseconds
 from attestlab.core.crypto import sealing, signing
@@ -171,6 +172,7 @@ class AgentKeys:
             new = self.add(tx, agent_id, prepared, context=context)
             changes = {"key_id": new.kid, "custody": new.custody, "updated_at": now}
             audited_write.change(tx, store.agents, agent, changes, context)
+            note_evidence(tx, agent_id, TrustCause.KEY)
             outbox.publish(tx, caller.tenant_id, AgentKeyRotated(agent_id, old.kid, new.kid, now), at=now)
         return RotatedAgentKey(old, new)
 
@@ -203,6 +205,7 @@ class AgentKeys:
             changed = old._replace(status=KeyStatus.COMPROMISED.value, reported_at=now, compromised_at=since)
             context = AuditContext(caller.tenant_id, caller, "agent_key.compromise", now, {"reason": reason})
             row = self._change_status(tx, changed, context)
+            note_evidence(tx, agent_id, TrustCause.KEY)
             if rules.status_at(agent.status, agent.expires_at, now) is AgentStatus.ACTIVE:
                 self.lifecycle.suspend(agent_id, reason=reason, caller=caller, tx=tx)
         return row

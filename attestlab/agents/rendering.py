@@ -6,7 +6,7 @@ import json
 
 from attestlab.agents.keys import ALG, get_raw_public_key
 from attestlab.agents.lifecycle import KilledAgents
-from attestlab.agents.rules import TrustLevel, format_agent_id
+from attestlab.agents.rules import format_agent_id
 from attestlab.agents.service import AgentDetails
 from attestlab.agents.shapes import AgentChallengeOut, AgentKeyOut, AgentKillOut, AgentOut, AgentStatementOut
 from attestlab.agents.statements import AgentStatement
@@ -28,13 +28,11 @@ render_key = RowRenderer(
 _render_row = RowRenderer(
     AgentOut,
     AgentRecord,
-    computed=["status", "effective_scopes", "public_key", "keys", "session_count", "last_active_at"],
+    computed=["status", "effective_scopes", "public_key", "keys", "trust_level", "session_count", "last_active_at"],
     agent_id=lambda row: format_agent_id(row.id, row.tenant_id),
     scopes=lambda row: row.scopes.split(),
     metadata=lambda row: json.loads(row.extra),
     card=lambda row: None if row.card is None else json.loads(row.card),
-    trust_score=lambda row: row.trust_score,
-    trust_level=lambda _: TrustLevel.AUTHENTICATED,
 )
 _render_kill = RowRenderer(AgentKillOut, KilledAgents, computed=["agent"])
 
@@ -48,6 +46,7 @@ def render_agent(found: AgentDetails) -> AgentOut:
         effective_scopes=found.effective_scopes.as_list(),
         public_key=b64url_encode(get_raw_public_key(current)),
         keys=[render_key(key) for key in found.keys[:SHOWN_KEYS]],
+        trust_level=found.trust_level,
         session_count=found.session_count,
         last_active_at=found.last_active_at,
     )

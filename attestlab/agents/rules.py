@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 from uuid import UUID
@@ -28,6 +28,8 @@ CARD_LIMIT_BYTES: Final = 16 * 1024
 INITIAL_TRUST_SCORE: Final = 0.5
 """The score without evidence (CONTRACT 11.11), which SPEC gives every new agent."""
 
+MIN_TRUSTED_SCORE: Final = 0.8
+PASSED_CHECK_TTL: Final = timedelta(days=30)
 STATEMENT_TYPE: Final = "agent-statement+jwt"
 PROOF_PREFIX: Final = b"attestlab-agent-key-v1\n"  # before the challenge that the holder of a key signs
 _PROTOCOL_ID = re.compile("maip:[0-9a-f]{8}:[0-9A-HJKMNP-TV-Z]{26}")
@@ -60,6 +62,28 @@ class TrustLevel(StrEnum):
     AUTHENTICATED = "authenticated"
     VERIFIED = "verified"
     TRUSTED = "trusted"
+
+
+class TrustCause(StrEnum):
+    """Why a trust score changed; the values are the names on the wire."""
+
+    COMPLIANCE = "compliance"
+    OUTCOMES = "outcomes"
+    WITNESS = "witness"
+    SIGNAL = "signal"
+    KEY = "key"
+    DELEGATION = "delegation"
+    PARENT = "parent"
+    TIME = "time"
+
+
+def choose_trust_level(
+    score: float, *, owner_is_active: bool, passed_check_at: datetime | None, now: datetime
+) -> TrustLevel:
+    """Choose the level of an agent from its score, its owner and its last passed compliance check."""
+    if not owner_is_active or passed_check_at is None or now - passed_check_at > PASSED_CHECK_TTL:
+        return TrustLevel.AUTHENTICATED
+    return TrustLevel.TRUSTED if score >= MIN_TRUSTED_SCORE else TrustLevel.VERIFIED
 
 
 _TRANSITIONS: Final = {

@@ -68,6 +68,10 @@ class ScopeSet(NamedTuple):
         """Return the scopes as agents send them: allows, then denies with `!`, each in alphabetical order."""
         return [*sorted(self.allows), *(f"!{scope}" for scope in sorted(self.denies))]
 
+    def count_wildcards(self) -> int:
+        """Count the allowed scopes that end in `:*`."""
+        return sum(scope.endswith(":*") for scope in self.allows)
+
     def _denies_part_of(self, scope: str) -> bool:
         if is_covered(scope, self.denies):
             return True

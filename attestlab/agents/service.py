@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
@@ -13,7 +13,7 @@ from attestlab.agents import rules, store
 from attestlab.agents.effective_scopes import compute_effective_scopes, require_grantable
 from attestlab.agents.events import AgentRegistered
 from attestlab.agents.keys import AgentKeys, PreparedKey, SentKey, prepare_key
-from attestlab.agents.rules import AgentStatus
+from attestlab.agents.rules import AgentStatus, TrustLevel
 from attestlab.agents.scopes import ScopeSet, parse_scopes
 from attestlab.agents.sessions import store as session_store
 from attestlab.agents.shapes import AgentCardIn, AgentIn, AgentPatch, AgentsQuery, list_sent
@@ -41,6 +41,7 @@ class AgentDetails:
     status: AgentStatus
     effective_scopes: ScopeSet = field(repr=False)
     keys: Sequence[AgentKeyRecord] = field(repr=False)
+    trust_level: TrustLevel = TrustLevel.AUTHENTICATED
     session_count: int = 0
     last_active_at: datetime | None = None
 
@@ -157,12 +158,14 @@ class Agents:
         above = store.list_ancestors(execute, [row.id for row in rows if row.parent_agent_id is not None])
         open_sessions = session_store.count_open_by_agent(execute, ids, now=now)
         last_uses = session_store.find_last_uses(execute, ids)
+        owners = store.list_active_people(execute, {row.owner_user_id for row in rows if row.owner_user_id is not None})
         return [
             AgentDetails(
                 row,
                 rules.status_at(row.status, row.expires_at, now),
                 compute_effective_scopes(row, above.get(row.id, ()), now=now),
                 keys[row.id],
+                _choose_trust_level(row, owners, now),
                 open_sessions.get(row.id, 0),
                 last_uses.get(row.id),
             )
@@ -241,6 +244,17 @@ def _build_row(prepared: PreparedAgent, caller: Caller, now: datetime) -> AgentR
         changed_index=None,
         created_at=now,
         updated_at=now,
+        card_signature=None,
+        owner_left_at=None,
+        trust_score=rules.INITIAL_TRUST_SCORE,
+        passed_check_at=None,
+    )
+
+
+def _choose_trust_level(row: AgentRecord, active_people: Container[object], now: datetime) -> TrustLevel:
+    owner_is_active = row.owner_user_id in active_people
+    return rules.choose_trust_level(
+        row.trust_score, owner_is_active=owner_is_active, passed_check_at=row.passed_check_at, now=now
     )
 
 

@@ -24,6 +24,8 @@ from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
 from attestlab.core.filters import build_conditions
+from attestlab.orgs.role_rules import UserStatus
+from attestlab.orgs.store import users
 
 agents = table_of(Agent)
 keys = table_of(AgentKey)
@@ -60,6 +62,23 @@ def get(execute: Execute, agent_id: UUID, *, tenant_id: UUID) -> AgentRecord:
 def find(execute: Execute, agent_id: UUID) -> AgentRecord | None:
     """Find an agent of any tenant."""
     return fetch_one(execute(select(*agents.c).where(agents.c.id == agent_id)), AgentRecord)
+
+
+def list_by_ids(execute: Execute, agent_ids: Collection[UUID]) -> dict[UUID, AgentRecord]:
+    """List agents of any tenant by id; those that do not exist are left out."""
+    found: dict[UUID, AgentRecord] = {}
+    for ids in _batches(agent_ids):
+        rows = fetch_all(execute(select(*agents.c).where(agents.c.id.in_(ids))), AgentRecord)
+        found |= {row.id: row for row in rows}
+    return found
+
+
+def list_children(execute: Execute, parent_ids: Collection[UUID]) -> list[AgentRecord]:
+    """List the agents to which others delegated, whatever their status."""
+    found: list[AgentRecord] = []
+    for ids in _batches(parent_ids):
+        found += fetch_all(execute(select(*agents.c).where(agents.c.parent_agent_id.in_(ids))), AgentRecord)
+    return found
 
 
 def page(
@@ -192,6 +211,15 @@ def delete_challenges(tx: Transaction, *, tenant_id: UUID, spki: bytes) -> None:
 def delete_overdue_challenges(tx: Transaction, *, now: datetime) -> None:
     """Delete the challenges whose time is over."""
     tx.exec(delete(challenges).where(challenges.c.expires_at <= now))
+
+
+def list_active_people(execute: Execute, user_ids: Collection[UUID]) -> frozenset[UUID]:
+    """List those of these people who are active."""
+    found: set[UUID] = set()
+    for ids in _batches(user_ids):
+        is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
+        found |= set(execute(select(users.c.id).where(users.c.id.in_(ids), is_active)).scalars())
+    return frozenset(found)
 
 
 def _batches(ids: Collection[UUID]) -> list[list[UUID]]:

@@ -4,11 +4,11 @@ from datetime import datetime
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Index, text
+from sqlalchemy import BigInteger, Double, Index, text
 from sqlmodel import Field
 
-from attestlab.agents.rules import INITIAL_TRUST_SCORE
 from attestlab.core.db.tables import model_of, short_repr
+from attestlab.core.records.row_digest import UNDIGESTED
 
 SINCE_0040 = {"info": {"since": "0040"}}
 
@@ -22,7 +22,9 @@ class AgentRecord(NamedTuple):
     `delegated_scopes` are the scopes of that delegation, and `delegated_until` is its end: until then it limits what
     the agent's own scopes allow. `changed_index` is the log entry of the last change of status. `card_signature` is the
     JWS with which the holder of the agent's own key signed its card. `owner_left_at` is when the person who answered
-    for it was removed; null again once another one does.
+    for it was removed; null again once another one does. `trust_score` is kept by `agents.trust` and is 0.5 before its
+    first evidence; `passed_check_at` is the last passed compliance check that another than the agent asked for. Both
+    may change without an audit line.
     """
 
     id: Annotated[UUID, Field(primary_key=True)]
@@ -48,13 +50,10 @@ class AgentRecord(NamedTuple):
     changed_index: Annotated[int | None, Field(sa_type=BigInteger)]
     created_at: datetime
     updated_at: datetime
-    card_signature: Annotated[str | None, Field(sa_column_kwargs=SINCE_0040)] = None
-    owner_left_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0040)] = None
-
-    @property
-    def trust_score(self) -> float:
-        """How far its evidence reaches, from 0 to 1."""
-        return INITIAL_TRUST_SCORE
+    card_signature: Annotated[str | None, Field(sa_column_kwargs=SINCE_0040)]
+    owner_left_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0040)]
+    trust_score: Annotated[float, Field(sa_type=Double, sa_column_kwargs=UNDIGESTED | {"server_default": "0.5"})]
+    passed_check_at: Annotated[datetime | None, Field(sa_column_kwargs=UNDIGESTED)]
 
 
 _EXPIRING = "expires_at IS NOT NULL AND status <> 'revoked'"

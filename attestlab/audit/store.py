@@ -9,9 +9,10 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, Select, select, tuple_, union_all
 
 from attestlab.audit.shapes import TrailQuery
-from attestlab.core.db.tables import fetch_all, fetch_one, table_of
+from attestlab.core.db.tables import fetch_all, fetch_one, iterate, table_of
 from attestlab.core.filters import build_conditions
-from attestlab.core.records.audit import AuditEvent
+from attestlab.core.records.audit import AuditEvent, chain_name
+from attestlab.core.records.hash_chain import GENESIS, link_hash, read_head
 
 events = table_of(AuditEvent)
 _COLUMNS = (events.c.seq, events.c.record, events.c.integrity_hash, events.c.prev_hash)
@@ -53,6 +54,23 @@ def list_events(
     together = union_all(*(select(each) for each in of_each)).subquery()
     newest = select(together).order_by(together.c.seq.desc()).limit(limit)
     return fetch_all(connection.execute(newest), ChainedAuditEvent)
+
+
+def is_chain_whole(connection: Connection, tenant_id: UUID, *, at_most: int) -> bool:
+    """Whether each of the tenant's newest events, up to `at_most`, links to the one before, and the last is the head.
+
+    In a snapshot without unwritten events of the tenant.
+    """
+    length, last = read_head(connection, chain_name(tenant_id))
+    newest = _newest(select(*_COLUMNS).where(events.c.tenant_id == tenant_id), at_most)
+    place = length
+    for event in iterate(connection.execute(newest), ChainedAuditEvent):
+        place -= 1
+        is_linked = event.integrity_hash == last == link_hash(event.prev_hash, event.record)
+        if event.seq != place or not is_linked:
+            return False
+        last = event.prev_hash
+    return place == max(0, length - at_most) and (place > 0 or last == GENESIS)
 
 
 def _select_matching(query: TrailQuery, tenant_id: UUID, before: int | None) -> EventQuery:

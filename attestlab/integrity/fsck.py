@@ -25,6 +25,7 @@ from attestlab.agents.audited_tables import AUDITED_TABLES
 from attestlab.agents.observability import integrity as agent_event_integrity
 from attestlab.agents.runs import integrity as run_integrity
 from attestlab.agents.tables import AgentKeyRecord
+from attestlab.agents.trust import integrity as trust_integrity
 from attestlab.agents.witnessing import integrity as vote_integrity
 from attestlab.attestations import integrity as attestation_integrity
 from attestlab.attestations import store as attestation_store
@@ -102,6 +103,7 @@ _OTHER_CHAINS = (
     *(outbox.CHAIN, idempotency_store.CHAIN, idempotency_store.BEGINNING, cosignatures.CHAIN),
     *risk_integrity.CHAINS,
     agent_event_integrity.CHAIN,
+    *trust_integrity.CHAINS,
 )
 ATTESTATIONS_PER_PART = 4_000  # less than a second of work, so that all processes end at about the same time
 
@@ -234,12 +236,13 @@ def _check_issuers(connection: Connection) -> Iterator[Problem]:
 
 
 def _check_agents(connection: Connection) -> Iterator[Problem]:
-    """Compare agents, keys and runs with the log, votes and steps with signatures, events with their chain."""
+    """Compare agents, keys and runs with the log, votes and steps with signatures, the others with their chains."""
     checks = {
         "agent": agent_integrity,
         "witness_vote": vote_integrity,
         "agent_event": agent_event_integrity,
         "run": run_integrity,
+        "trust": trust_integrity,
     }
     for kind, check in checks.items():
         yield from (Problem(kind, *found) for found in check.find_inconsistencies(connection))

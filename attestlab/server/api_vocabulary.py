@@ -7,11 +7,13 @@ from enum import StrEnum
 from typing import Final, get_args
 
 from attestlab.agents import rules as agent_rules
+from attestlab.agents.compliance import rules as compliance_rules
 from attestlab.agents.delegation import rules as delegation_rules
 from attestlab.agents.runs import rules as run_rules
 from attestlab.agents.runs.shapes import RUN_STEP_STATES
 from attestlab.agents.sessions.rules import AgentSessionStatus
 from attestlab.agents.shapes import AGENT_KEY_STATUSES
+from attestlab.agents.trust import rules as trust_rules
 from attestlab.agents.witnessing import rules as witnessing_rules
 from attestlab.attestations import rules as attestation_rules
 from attestlab.attestations.inbox.shapes import InboxFilter
@@ -80,6 +82,13 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "RunEnd": run_rules.RunEnd,
     "RunStepStatus": run_rules.StepStatus,
     "RunStepState": RUN_STEP_STATES,
+    "ComplianceEntityType": compliance_rules.EntityKind,
+    "ComplianceRegulation": compliance_rules.Regulation,
+    "ComplianceStatus": compliance_rules.CheckStatus,
+    "ComplianceControl": compliance_rules.Control,
+    "ComplianceSeverity": compliance_rules.Severity,
+    "TrustComponentName": trust_rules.TrustComponent,
+    "TrustCause": agent_rules.TrustCause,
     "AgentTrustLevel": agent_rules.TrustLevel,
     "ReceiptStatus": ReceiptStatus,
     "ReceiptTypeStatus": receipt_type_rules.TypeStatus,
@@ -190,6 +199,7 @@ PATH_PARAMETERS: Final[Mapping[str, str]] = {
     "delegations/{id}": "The delegation. Format: UUID, 36 characters. Source: CONTRACT 11.10.",
     "orchestrations/{id}": "The run. Format: UUID, 36 characters. Source: CONTRACT 11.12.",
     "requests/{id}": "The request for votes. Format: UUID, 36 characters. Source: CONTRACT 11.11.",
+    "checks/{id}": "The compliance check. Format: UUID, 36 characters. Source: CONTRACT 11.11.",
     "agent-sessions/{id}": "The session. Format: UUID, 36 characters. Source: CONTRACT 11.9.",
     "receipts/{id}": "The receipt. Format: UUID, 36 characters. Source: CONTRACT 11.5.",
     "media/{sha256}": "The picture. Format: SHA-256, 64 lowercase hex digits. Source: CONTRACT 11.7.",

@@ -15,9 +15,11 @@ from tornado.netutil import bind_sockets
 
 from attestlab.agents import routes as agent_routes
 from attestlab.agents.cards import routes as card_routes
+from attestlab.agents.compliance import routes as compliance_routes
 from attestlab.agents.delegation import routes as delegation_routes
 from attestlab.agents.runs import routes as run_routes
 from attestlab.agents.sessions import routes as agent_session_routes
+from attestlab.agents.trust import routes as trust_routes
 from attestlab.agents.witnessing import routes as witnessing_routes
 from attestlab.attestations import routes as attestation_routes
 from attestlab.attestations.inbox import routes as inbox_routes
@@ -141,6 +143,8 @@ CAPABILITIES: tuple[Routes, ...] = (
     agent_session_routes.routes,
     witnessing_routes.routes,
     run_routes.routes,
+    compliance_routes.routes,
+    trust_routes.routes,
     issuer_routes.routes,
     governance_routes.routes,
     policy_routes.routes,

@@ -197,6 +197,7 @@ class WriteQueue:
                 partial(asyncio.to_thread, self.lab.keep_in_touch),
                 partial(asyncio.to_thread, self.lab.observe_head),
                 self._expire,
+                self._keep_trust,
                 self._bill,
                 self._redact_receipts,
                 self._prune_risk,
@@ -226,6 +227,12 @@ class WriteQueue:
         """Make all due expiries permanent, of attestations and of agents."""
         await self._work_off(self.lab.expire, _pace_expiries())
         await self._work_off(self.lab.agents.expire, _pace_expiries())
+
+    async def _keep_trust(self) -> None:
+        """Compute the trust scores that are due; without any, no write takes the writer's lock."""
+        keeper = self.lab.agents.trust_keeper
+        if await asyncio.to_thread(keeper.has_due):
+            await self._work_off(keeper.write_due, _pace_expiries())
 
     async def _redact_receipts(self) -> None:
         """Redact the receipts whose payloads are kept no longer."""

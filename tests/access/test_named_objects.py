@@ -75,6 +75,7 @@ FILTERS = {
     ("person", "GET /v1/agents", "owner_user_id"),
     ("agent", "GET /v1/orchestrations", "agent_id"),
     ("agent", "GET /v1/witness/requests", "originator_agent_id"),
+    ("agent", "GET /v1/compliance/checks", "entity_id"),
     ("issuer", "GET /v1/attestations", "issuer_id"),
     ("pack", "GET /v1/attestations", "pack_id"),
     ("issuer", "GET /v1/governance/issuer-requests", "issuer_id"),

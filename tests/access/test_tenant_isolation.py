@@ -20,6 +20,7 @@ from attestlab.web.routing.routes import Route
 from support.access import AccessScenario, PartyClients, open_access_scenario
 from support.agents import make_delegation, open_session, register_agent
 from support.attestations import make_mint_body, mint
+from support.compliance import check_agent
 from support.consumers import ConsumerPortal
 from support.in_process_server import serve_in_thread
 from support.issuers import register_issuer
@@ -132,6 +133,7 @@ def things_of(account: PartyClients) -> dict[str, str]:
         "POST /v1/witness/requests/{id}/attest": make_open_vote(account.with_key),
         "/v1/orchestrations": start_run(account.with_key)["orchestration_id"],
         "POST /v1/orchestrations/{id}/complete": start_run(account.with_key)["orchestration_id"],
+        "/v1/compliance/checks": check_agent(account.with_key, register_agent(account.with_key))["check_id"],
         "POST /v1/delegations/{id}/revoke": make_delegation(account.with_key)["delegation_id"],
         "/v1/issuers": issuer["id"],
         "/v1/governance/issuer-requests": account.asked_for(issuer["id"]),

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attestlab.agents.rules import TrustLevel
+from attestlab.agents.rules import TrustLevel, choose_trust_level
 from attestlab.agents.trust.rules import (
     WEIGHTS,
     RiskFact,
     TrustComponent,
     TrustFacts,
     TrustScore,
-    choose_trust_level,
     compute_trust,
 )
 from support.property_tests import examples

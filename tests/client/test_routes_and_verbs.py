@@ -19,6 +19,7 @@ NOT_ASKED = "no analyst has asked for it; `httpx` calls it"
 BLOG = "editors use HTTP, or the command `attestlab blog import`"
 FORMS_OF_STRANGERS = ("reset-password", "signin", "signup", "verify-email")
 ACCOUNT = "a person changes their account on its pages"
+TRUST = "the facade has no trust and no compliance yet"
 VOTES = "the facade has no votes of agents yet"
 RUNS = "the facade has no runs of agents yet"
 WITHOUT_VERB = {
@@ -91,6 +92,9 @@ WITHOUT_VERB = {
     **dict.fromkeys((f"{method} /v1/orchestrations" for method in ("GET", "POST")), RUNS),
     "GET /v1/orchestrations/{id}": RUNS,
     **dict.fromkeys((f"POST /v1/orchestrations/{{id}}/{verb}" for verb in ("steps", "complete")), RUNS),
+    **dict.fromkeys((f"GET /v1/agents/{{id}}/trust{what}" for what in ("", "/history")), TRUST),
+    **dict.fromkeys((f"{method} /v1/compliance/checks" for method in ("GET", "POST")), TRUST),
+    "GET /v1/compliance/checks/{id}": TRUST,
 }
 VERBS = {
     "GET /v1/agents": "agents.list",

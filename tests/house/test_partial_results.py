@@ -73,6 +73,9 @@ LISTS = {
     "GET /v1/log/entries": {"items": Kind.PAGE},
     "GET /v1/witness/requests/{id}/consensus": {"votes": Kind.BOUNDED},
     "GET /v1/orchestrations/{id}": {"steps": Kind.BOUNDED},
+    "GET /v1/agents/{id}/trust": {"components": Kind.BOUNDED, "penalties": Kind.BOUNDED},
+    "GET /v1/compliance/checks/{id}": {"findings": Kind.BOUNDED, "left_out": Kind.BOUNDED},
+    "POST /v1/compliance/checks": {"findings": Kind.BOUNDED, "left_out": Kind.BOUNDED},
     "GET /v1/orgs": {"": Kind.PAGE},
     "GET /v1/policies/attributes": {"items": Kind.BOUNDED},
     "GET /v1/policies/decisions/{id}": {"policies": Kind.BOUNDED},
@@ -183,6 +186,7 @@ WRITES_OF_ONE = set(
     POST /v1/billing/portal
     POST /v1/billing/subscription
     POST /v1/billing/subscription/preview
+    POST /v1/compliance/checks
     POST /v1/consumer/api-keys
     POST /v1/consumer/api-keys/{id}/revoke
     POST /v1/consumer/inbox/deliver

@@ -117,6 +117,14 @@ def undo_revision_42(connection: Connection) -> None:
         connection.exec_driver_sql(f"DROP TABLE {table}")
 
 
+def undo_revision_43(connection: Connection) -> None:
+    """Drop the tables of compliance and trust, and the columns of agents that follow from them."""
+    for table in ("agent_trust_due", "agent_trust_changes", "compliance_checks"):
+        connection.exec_driver_sql(f"DROP TABLE {table}")
+    for column in ("trust_score", "passed_check_at"):
+        connection.exec_driver_sql(f"ALTER TABLE agents DROP COLUMN {column}")
+
+
 UNDO = {
     26: undo_revision_26,
     27: undo_revision_27,
@@ -135,6 +143,7 @@ UNDO = {
     40: undo_revision_40,
     41: undo_revision_41,
     42: undo_revision_42,
+    43: undo_revision_43,
 }
 
 

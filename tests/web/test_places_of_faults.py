@@ -90,6 +90,7 @@ AGENT_FAULTS = [
     Fault("record_run_step", {**STEP, "step_id": "none"}, "/step_id", {"id": "run"}),
     Fault("record_run_step", {**STEP, "inputs_hash": "0"}, "/inputs_hash", {"id": "run"}),
     Fault("complete_run", {"status": "running"}, "/status", {"id": "run"}),
+    Fault("create_compliance_check", {"entity_type": "tenant", "entity_id": "7"}, "/entity_id"),
     Fault("open_agent_session", {"agent_id": "agent", "audience": ["ftp://a.example"]}, "/audience/0"),
 ]
 FAULTS = [

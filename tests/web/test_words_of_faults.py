@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import UTC, datetime
 
 import httpx
@@ -120,6 +119,7 @@ def test_each_pattern_of_a_request_has_words() -> None:
 # Only the schema has these; our validators refuse with other words.
 CHECKED_BY_THEIR_OWN_VALIDATOR = {f"^{PATH.pattern}$"}
 
+AGENT_ID = "0193b5a0-7f3c-7abc-8def-0123456789ab"
 RANGES = [
     "/v1/risk/signals?min_score=80&max_score=20",
     "/v1/risk/signals?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
@@ -129,6 +129,7 @@ RANGES = [
     "/v1/receipts?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
     "/v1/receipts/export?format=csv&from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
     "/v1/audit/events?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
+    f"/v1/agents/{AGENT_ID}/trust/history?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
     "/v1/lake/datasets/signals?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
 ]
 
@@ -167,7 +168,7 @@ def test_every_route_with_a_range_is_among_these() -> None:
         if isinstance(model, type) and {"from", "to"} <= {each.alias for each in model.model_fields.values()}
     }
 
-    assert {re.sub(r"\{name\}", "signals", path) for path in ranged} - tried == set()
+    assert {path.replace("{name}", "signals").replace("{id}", AGENT_ID) for path in ranged} - tried == set()
 
 
 PAGED = {

@@ -15,10 +15,22 @@ MAX_DEPTH: Final = 4
 MAX_SESSION_TTL: Final = timedelta(hours=24)
 MAX_IDLE: Final = timedelta(days=30)
 MIN_CONFIRMED_SHARE: Final = 0.5
+MAX_AUDIT_LINES: Final = 5_000
+"""How many of the newest audit lines a check links to one another; fsck links them all."""
+
+CHECK_TTL: Final = timedelta(hours=24)
 DISCLAIMER: Final = (
     "This is a self-assessment by controls of AttestLab over its own data. "
     "It is no audit, no certificate and no legal advice."
 )
+
+
+class EntityKind(StrEnum):
+    """What a check is about."""
+
+    AGENT = "agent"
+    ISSUER = "issuer"
+    TENANT = "tenant"
 
 
 class Control(StrEnum):
@@ -167,6 +179,7 @@ def _is_zero(fact: int) -> bool:
     return fact == 0
 
 
+_WHOLE_CHAIN: Final = f"Each of the newest audit lines, at most {MAX_AUDIT_LINES:,}, links to the one before."
 _QUESTIONS: Final[dict[Control, _Answerer]] = {
     Control.OWNER_ACTIVE: _Question[bool](
         Severity.HIGH,
@@ -222,7 +235,7 @@ _QUESTIONS: Final[dict[Control, _Answerer]] = {
         "The audit chain is whole",
         lambda facts: facts.audit_chain_is_whole,
         _is_true,
-        lambda whole: "Each audit line links to the one before." if whole else "The audit chain is broken.",
+        lambda whole: _WHOLE_CHAIN if whole else "The audit chain is broken.",
     ),
     Control.LAST_ACTIVITY: _Question[timedelta](
         Severity.LOW,

@@ -12,8 +12,9 @@ from attestlab.agents.delegation import store
 from attestlab.agents.delegation.events import DelegationRevoked
 from attestlab.agents.delegation.rules import DelegationStatus
 from attestlab.agents.delegation.tables import DelegationRecord
+from attestlab.agents.evidence import note_evidence
 from attestlab.agents.lifecycle import AgentEnd
-from attestlab.agents.rules import AgentStatus
+from attestlab.agents.rules import AgentStatus, TrustCause
 from attestlab.agents.tables import AgentRecord
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
@@ -75,14 +76,18 @@ def end_delegations(
 
 def _release_children(tx: Transaction, ended: Sequence[DelegationRecord], end: AgentEnd) -> None:
     """Let the children return to what they were: on their own, or without any scope if the delegation made them."""
-    births = {row.child_agent_id: row.is_birth for row in ended}
-    agents = store.find_agents(tx.exec, list(births)).values()
-    released = [_release(row, births[row.id], end.at) for row in agents if row.status != AgentStatus.REVOKED]
+    delegations = {row.child_agent_id: row for row in ended}
+    agents = store.find_agents(tx.exec, list(delegations)).values()
+    released = [
+        _release(row, delegations[row.id].is_birth, end.at) for row in agents if row.status != AgentStatus.REVOKED
+    ]
 
     def context_of(row: AgentRecord) -> AuditContext:
         return AuditContext(row.tenant_id, end.actor, "agent.release", end.at, {"because": end.because})
 
     audited_write.change_all(tx, agent_store.agents, released, _RELEASED, context_of)
+    for row in released:
+        note_evidence(tx, row.id, TrustCause.DELEGATION, delegations[row.id].id)
 
 
 def _release(row: AgentRecord, is_birth: bool, at: datetime) -> AgentRecord:

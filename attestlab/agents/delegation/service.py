@@ -21,9 +21,10 @@ from attestlab.agents.delegation.shapes import DelegationIn
 from attestlab.agents.delegation.tables import DelegationRecord
 from attestlab.agents.delegation.verification import ChainReport, judge_chain
 from attestlab.agents.effective_scopes import compute_effective_scopes, require_grantable
+from attestlab.agents.evidence import note_evidence
 from attestlab.agents.keys import AgentKeys
 from attestlab.agents.lifecycle import AgentEnd
-from attestlab.agents.rules import AgentStatus
+from attestlab.agents.rules import AgentStatus, TrustCause
 from attestlab.agents.scopes import ScopeSet, parse_scopes
 from attestlab.agents.service import Agents, PreparedAgent
 from attestlab.agents.sessions.ending import SessionsOfAgents
@@ -336,6 +337,7 @@ class Delegations:
         }
         place = AuditContext(caller.tenant_id, caller, "agent.delegate", now, {"delegation_id": str(row.id)})
         audited_write.change(tx, agent_store.agents, child, limits, place)
+        note_evidence(tx, child.id, TrustCause.DELEGATION, row.id)
         event = DelegationCreated(row.id, row.parent_agent_id, row.child_agent_id, row.depth, now)
         outbox.publish(tx, caller.tenant_id, event, at=now)
 

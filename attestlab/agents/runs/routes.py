@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from attestlab.agents.access import OWN_WRITERS, READERS, WRITERS
 from attestlab.agents.runs.rendering import render_run, render_step, render_summary
 from attestlab.agents.runs.service import Runs
 from attestlab.agents.runs.shapes import (
@@ -15,16 +16,12 @@ from attestlab.agents.runs.shapes import (
 )
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied
-from attestlab.orgs.rules import Caller, Scope
+from attestlab.orgs.rules import Caller
 from attestlab.web.paging import Page, decode_id, split_page
 from attestlab.web.request import Request
-from attestlab.web.routing.authorization import Requirement
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("agents")
-READERS = Requirement(scope=Scope.AGENTS_READ)
-WRITERS = Requirement(scope=Scope.AGENTS_WRITE)
-RECORDERS = Requirement(scope=Scope.AGENTS_WRITE, agents_without_scope=True)
 _LIST = "runs"
 
 
@@ -67,7 +64,7 @@ def get_run(id: UUID, caller: Caller, runs: Runs) -> RunOut:
 
 
 @routes.post(
-    "/v1/orchestrations/{id}/steps", scope=RECORDERS, status=201, raises=(Conflict, NotFound, PermissionDenied)
+    "/v1/orchestrations/{id}/steps", scope=OWN_WRITERS, status=201, raises=(Conflict, NotFound, PermissionDenied)
 )
 def record_run_step(id: UUID, body: RunStepIn, tx: Transaction, caller: Caller, runs: Runs) -> RunStepOut:
     """Record a step of a run, once, after the steps that it depends on, as the run's agent or one below it.

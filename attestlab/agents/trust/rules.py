@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
-from attestlab.agents.rules import INITIAL_TRUST_SCORE, TrustLevel
+from attestlab.agents.rules import INITIAL_TRUST_SCORE
 
 DAMPING: Final = 20
 """How many pieces of evidence move a score half of the way from 0.5 to the raw value."""
@@ -19,8 +19,6 @@ OLD_KEY_AGE: Final = timedelta(days=365)
 PENALTY_DIVISOR: Final = 200
 PENALTY_HALF_LIFE: Final = timedelta(days=14)
 MAX_PENALTY: Final = 0.5
-MIN_TRUSTED_SCORE: Final = 0.8
-PASSED_CHECK_TTL: Final = timedelta(days=30)
 DECIMALS: Final = 3
 
 
@@ -131,15 +129,6 @@ def compute_trust(
     is_new = evidence == 0 and not penalties
     cap = parent_score if parent_score is not None and not is_new and parent_score < score else None
     return TrustScore(score if cap is None else cap, round(raw, DECIMALS), evidence, components, penalties, cap, now)
-
-
-def choose_trust_level(
-    score: float, *, owner_is_active: bool, passed_check_at: datetime | None, now: datetime
-) -> TrustLevel:
-    """Choose the level of an agent from its score, its owner and its last passed compliance check."""
-    if not owner_is_active or passed_check_at is None or now - passed_check_at > PASSED_CHECK_TTL:
-        return TrustLevel.AUTHENTICATED
-    return TrustLevel.TRUSTED if score >= MIN_TRUSTED_SCORE else TrustLevel.VERIFIED
 
 
 def _measure(facts: TrustFacts) -> dict[TrustComponent, _Measure]:

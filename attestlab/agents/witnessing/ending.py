@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attestlab.agents.evidence import note_evidence
+from attestlab.agents.rules import TrustCause
 from attestlab.agents.witnessing import store
 from attestlab.agents.witnessing.events import WitnessDecided
 from attestlab.agents.witnessing.rules import VoteRequestStatus
@@ -47,6 +49,8 @@ def settle(
     ended = row._replace(status=status.value, decided_at=decided_at)
     changes = {name: getattr(ended, name) for name in _ENDED}
     audited_write.change(tx, store.requests, row, changes, context)
+    if status is not VoteRequestStatus.EXPIRED:
+        note_evidence(tx, row.originator_agent_id, TrustCause.WITNESS, row.id)
     event = WitnessDecided(row.id, status.value, decided_at)
     outbox.publish(tx, row.tenant_id, event, at=context.at)
     return ended

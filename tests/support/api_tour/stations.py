@@ -26,6 +26,7 @@ from support.api_tour.stations_of_people import (
     visit_receipts,
 )
 from support.api_tour.stations_of_runs import visit_runs
+from support.api_tour.stations_of_trust import visit_trust
 from support.api_tour.stations_of_votes import visit_votes
 from support.attestations import make_mint_body
 from support.blog import write_post
@@ -401,6 +402,6 @@ STATIONS = (
         visit_attestations,
     ),
     *(visit_log, visit_policies, visit_risk, visit_webhooks, visit_lake, visit_blog, visit_protections, visit_billing),
-    *(visit_billing_portal, visit_receipts, visit_agents, visit_delegations, visit_votes, visit_runs),
+    *(visit_billing_portal, visit_receipts, visit_agents, visit_delegations, visit_votes, visit_runs, visit_trust),
     *(visit_consumer_pages, visit_operations, visit_errors),
 )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from attestlab.agents.compliance.rules import EntityKind, Regulation
+from attestlab.agents.compliance.shapes import ComplianceCheckIn
 from attestlab.agents.delegation.shapes import DelegationIn
 from attestlab.agents.keys import prepare_key
 from attestlab.agents.runs.rules import StepStatus
 from attestlab.agents.runs.shapes import PlannedStepIn, RunCompleteIn, RunIn, RunPlanIn, RunStepIn
 from attestlab.agents.sessions.service import AgentTokens
 from attestlab.agents.sessions.shapes import AgentSessionIn
-from attestlab.agents.shapes import AgentIn
+from attestlab.agents.shapes import AgentIn, AgentPatch
 from attestlab.agents.tables import AgentRecord
 from attestlab.agents.witnessing.rules import VoteVerdict
 from attestlab.agents.witnessing.shapes import VotedClaimIn, VoteIn, VoteRequestIn
@@ -32,6 +36,7 @@ def employ_agents(lab: Installation, name: str, caller: Caller) -> None:
     stopped = register(lab, f"{name} stopped", caller)
     hear_votes(lab, root, stopped, name, caller)
     record_runs(lab, root, name, caller)
+    check_compliance(lab, child, caller)
     end_delegation(lab, root, name, caller)
     services.keys.compromise(stopped.id, stopped.key_id, reason=f"{name} lost it", caller=caller)
     services.authentication.authenticate(refreshed.token, now=lab.clock.now())
@@ -82,6 +87,15 @@ def record_runs(lab: Installation, agent: AgentRecord, name: str, caller: Caller
             lab.agents.runs.record(run.id, sent, caller=caller)
         if recorded is row:
             lab.agents.runs.complete(run.id, RunCompleteIn(), caller=caller)
+
+
+def check_compliance(lab: Installation, agent: AgentRecord, caller: Caller) -> None:
+    """A check of an agent that failed, one of GDPR that passed, and the trust scores that follow."""
+    owner = lab.people.list_page(caller=caller)[-1]
+    for patch in (AgentPatch(), AgentPatch(owner_user_id=owner.id, expires_at=lab.clock.now() + timedelta(days=9))):
+        lab.agents.registry.update(agent.id, patch, caller=caller)
+        body = ComplianceCheckIn(entity_type=EntityKind.AGENT, entity_id=str(agent.id), regulation=Regulation.GDPR)
+        lab.agents.compliance.check(body, caller=caller)
 
 
 def hold_own_key(lab: Installation, name: str, caller: Caller) -> None:
