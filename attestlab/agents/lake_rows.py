@@ -1,4 +1,4 @@
-"""Rows of agents, their sessions and delegations for analysis, as they are now; without names of people and secrets."""
+"""Rows of agents, their sessions, delegations and votes for analysis; without names of people and secrets."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from attestlab.agents import store
 from attestlab.agents.delegation.store import delegations
 from attestlab.agents.rules import format_agent_id
 from attestlab.agents.sessions.store import sessions
+from attestlab.agents.witnessing.store import requests, votes
 
 ROWS_PER_FETCH = 2_000
 
@@ -78,6 +79,26 @@ class DelegationRow(NamedTuple):
     created_at: datetime
 
 
+class VoteRow(NamedTuple):
+    """A vote without its signed text and evidence, and the request that it is about."""
+
+    id: UUID
+    tenant_id: UUID
+    request_id: UUID
+    agent_id: UUID
+    originator_agent_id: UUID
+    subject: str
+    claim_type: str
+    claim_value: str
+    verdict: str
+    confidence: float | None
+    kid: str
+    request_status: str
+    required_votes: int
+    decided_at: datetime | None
+    created_at: datetime
+
+
 def select_agents(connection: Connection, tenant_id: UUID) -> Iterator[AgentRow]:
     """Return the agents of a tenant as they are now."""
     for row in _select(connection, store.agents, AgentRow._fields, tenant_id):
@@ -103,6 +124,15 @@ def select_delegations(connection: Connection, tenant_id: UUID) -> Iterator[Dele
     """Return the delegations between a tenant's agents as they are now."""
     for row in _select(connection, delegations, DelegationRow._fields, tenant_id):
         yield DelegationRow(**row._asdict() | {"scopes": row.scopes.split()})
+
+
+def select_votes(connection: Connection, tenant_id: UUID) -> Iterator[VoteRow]:
+    """Return the votes of a tenant's agents, each with its request as it is recorded now."""
+    renamed = {"request_status": "status"}
+    columns = [votes.c[name] if name in votes.c else requests.c[renamed.get(name, name)] for name in VoteRow._fields]
+    query = select(*columns).join(requests, requests.c.id == votes.c.request_id).where(votes.c.tenant_id == tenant_id)
+    for row in connection.execute(query.execution_options(yield_per=ROWS_PER_FETCH)):
+        yield VoteRow(*row)
 
 
 def _select(

@@ -35,6 +35,7 @@ from attestlab.client.collections.protections import ProtectionCollection
 from attestlab.client.collections.receipt_types import ReceiptTypeCollection
 from attestlab.client.collections.receipts import ReceiptCollection
 from attestlab.client.collections.risk import SignalCollection
+from attestlab.client.collections.votes import VoteRequestCollection
 from attestlab.client.collections.webhooks import WebhookCollection
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.replays import ContextReplay
@@ -60,6 +61,7 @@ NOUNS: dict[str, type] = {
     "agents": AgentCollection,
     "agent_sessions": AgentSessionCollection,
     "delegations": DelegationCollection,
+    "witness": VoteRequestCollection,
     "audit": AuditCollection,
     "billing": BillingCollection,
 }

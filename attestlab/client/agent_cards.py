@@ -1,4 +1,4 @@
-"""The contents of the cards of agents, their sessions and delegations."""
+"""The contents of the cards of agents, their sessions, delegations and votes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ if TYPE_CHECKING:
     from attestlab.agents.delegation.shapes import ChainVerdictOut, DelegationOut
     from attestlab.agents.sessions.shapes import AgentSessionOut
     from attestlab.agents.shapes import AgentKillOut, AgentOut
+    from attestlab.agents.witnessing.shapes import ConsensusOut, VoteRequestOut, VoteResultOut
 
 _TONES = {
     **{"active": CardTone.GOOD, "VALID": CardTone.GOOD},
     **{"suspended": CardTone.WARN, "expired": CardTone.WARN, "EXPIRED": CardTone.WARN},
-    **{"terminated": CardTone.CALM},
+    **{"terminated": CardTone.CALM, "pending": CardTone.CALM, "confirmed": CardTone.GOOD},
 }
 
 
@@ -82,6 +83,47 @@ def draw_verdict(verdict: ChainVerdictOut) -> str:
     ]
     hops = "1 hop" if verdict.depth == 1 else f"{verdict.depth} hops"
     return draw_card(_tone_of(verdict.verdict), verdict.verdict, f"Chain of {hops}", rows)
+
+
+def draw_vote_request(request: VoteRequestOut) -> str:
+    """Draw the card of a request for votes."""
+    claim = request.claim
+    rows = [
+        CardRow("Claim", f"{claim.claim_type}: {claim.claim_value}"),
+        CardRow("Votes", _write_tally(request)),
+        CardRow("Decided by", f"{request.required_witnesses} of a kind"),
+        CardRow("Until", write_time(request.expires_at)),
+        CardRow("Agent", write_code(request.originator_agent_id)),
+        CardRow("Id", write_code(request.request_id)),
+    ]
+    foot = join("Its votes: ", write_code("request.consensus()"))
+    return draw_card(_tone_of(request.status), request.status, claim.subject, rows, foot=foot)
+
+
+def draw_vote(vote: VoteResultOut) -> str:
+    """Draw the card of a vote that counts."""
+    rows = [
+        CardRow("Votes", _write_tally(vote)),
+        CardRow("Counted at", write_time(vote.attested_at)),
+        CardRow("Request", write_code(vote.request_id)),
+    ]
+    return draw_card(_tone_of(vote.status), vote.status, f"A vote to {vote.verdict}", rows)
+
+
+def draw_consensus(consensus: ConsensusOut) -> str:
+    """Draw the card of what votes decided."""
+    rows = [
+        CardRow("Votes", _write_tally(consensus)),
+        CardRow("Decided by", f"{consensus.required_witnesses} of a kind"),
+        CardRow("Decided at", consensus.decided_at and write_time(consensus.decided_at)),
+        CardRow("Request", write_code(consensus.request_id)),
+    ]
+    foot = join("Each vote as signed: ", write_code("consensus.votes.df()"))
+    return draw_card(_tone_of(consensus.status), consensus.status, "Votes about a claim", rows, foot=foot)
+
+
+def _write_tally(tally: VoteRequestOut | VoteResultOut | ConsensusOut) -> str:
+    return f"{tally.confirm} confirm, {tally.deny} deny, {tally.abstain} abstain"
 
 
 def _tone_of(status: str) -> CardTone:

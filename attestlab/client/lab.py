@@ -32,6 +32,7 @@ from attestlab.client.collections.protections import ProtectionCollection
 from attestlab.client.collections.receipt_types import ReceiptTypeCollection
 from attestlab.client.collections.receipts import ReceiptCollection
 from attestlab.client.collections.risk import SignalCollection
+from attestlab.client.collections.votes import VoteRequestCollection
 from attestlab.client.collections.webhooks import WebhookCollection
 from attestlab.client.door import Door
 from attestlab.client.handles.agent_sessions import AgentTokensHandle
@@ -102,6 +103,7 @@ class Lab:
         self.agents = AgentCollection(self._client)
         self.agent_sessions = AgentSessionCollection(self._client)
         self.delegations = DelegationCollection(self._client)
+        self.witness = VoteRequestCollection(self._client)
         self.verifications = Rows.of_dataset(self._client, "verifications")
 
     def mint(

@@ -25,6 +25,9 @@ from attestlab.agents.delegation.hops import read_hop
 from attestlab.agents.rules import PROOF_PREFIX, STATEMENT_TYPE, parse_agent_id
 from attestlab.agents.scopes import parse_scopes
 from attestlab.agents.sessions.rules import ASSERTION_TYPE
+from attestlab.agents.witnessing.vote_tokens import TYP as VOTE_TYPE
+from attestlab.agents.witnessing.vote_tokens import VERSION as VOTE_VERSION
+from attestlab.agents.witnessing.vote_tokens import compute_evidence_digest
 from attestlab.client import arguments
 from attestlab.client.file_replacement import replace_file
 from attestlab.client.public_names import list_public_names
@@ -42,7 +45,8 @@ _NOT_A_KEY: Final = "Pass an Ed25519 private key as PEM, such as the file of Own
 class OwnKey:
     """A private Ed25519 key that an agent's holder keeps; the service gets its public half and signatures.
 
-    Pass it as `key` to `lab.agents.register`, `agent.rotate`, `agent.session`, `agent.sign` and `agent.delegate`.
+    Pass it as `key` to `lab.agents.register`, `agent.rotate`, `agent.session`, `agent.sign`,
+    `agent.delegate` and `lab.witness.vote`.
     """
 
     def __init__(self, private: Ed25519PrivateKey) -> None:
@@ -227,6 +231,50 @@ class OwnKey:
             raise _other_thing("this delegation")
         return signed
 
+    def sign_vote(
+        self,
+        signing_input: str,
+        *,
+        agent_id: UUID | str,
+        request_id: UUID,
+        claim_sha256: str,
+        verdict: str,
+        evidence: str | None = None,
+        confidence: float | None = None,
+    ) -> str:
+        """Sign a vote that the service prepared, after comparing it with what the holder wants to say.
+
+        Args:
+            signing_input: `signing_input_b64url` of the service's answer.
+            agent_id: the agent that votes: its UUID, or its maip id.
+            request_id: the request for votes.
+            claim_sha256: the digest of the claim as the holder knows it, base64url.
+            verdict: `confirm`, `deny` or `abstain`.
+            evidence: why.
+            confidence: how sure the agent is, 0 to 1.
+
+        Returns:
+            The vote as compact JWS.
+
+        Raises:
+            ServiceFailed: the service prepared something else.
+            ValidationFailed: an argument has another type.
+            NotFound: `agent_id` is no id of an agent.
+        """
+        header, claims = _read_parts(signing_input)
+        why = None if evidence is None else arguments.read_text(evidence, name="evidence")
+        wanted: dict[str, object] = {
+            **{"v": VOTE_VERSION, "iss": str(parse_agent_id(str(agent_id)))},
+            "request_id": str(arguments.read_id(request_id, "a request for votes")),
+            "claim_sha256": arguments.read_text(claim_sha256, name="claim_sha256"),
+            "verdict": arguments.read_text(verdict, name="verdict"),
+            "evidence_sha256": compute_evidence_digest(why),
+            "confidence": None if confidence is None else _read_share(confidence),
+        }
+        if header.get("typ") != VOTE_TYPE or not _is_same(_without(claims, "jti", "iat"), wanted):
+            raise _other_thing("this vote")
+        return self._complete(signing_input)
+
     def __repr__(self) -> str:
         return f"OwnKey(public_key={self.public_key!r})"
 
@@ -272,6 +320,17 @@ def _read_parts(signing_input: object) -> tuple[dict[str, object], dict[str, obj
 
 def _is_same(stated: object, wanted: dict[str, object]) -> bool:
     return isinstance(stated, dict) and canonical(stated) == canonical(wanted)
+
+
+def _without(members: dict[str, object], *names: str) -> dict[str, object]:
+    """Leave out members whose values the service alone chooses."""
+    return {name: value for name, value in members.items() if name not in names}
+
+
+def _read_share(value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
+        return float(value)
+    raise ValidationFailed(f"confidence is {arguments.show(value)}. Pass a number from 0 to 1.")
 
 
 def _other_thing(what: str) -> ServiceFailed:

@@ -1,9 +1,9 @@
-"""The data sets of machine agents: agents, their sessions, and the delegations between them, as they are now."""
+"""The data sets of machine agents: agents, their sessions, delegations and votes, as they are now."""
 
 from __future__ import annotations
 
 from attestlab.agents import lake_rows
-from attestlab.lake.columns import BOOL, TEXT, TEXTS, TIME, WHOLE, Column
+from attestlab.lake.columns import BOOL, NUMBER, TEXT, TEXTS, TIME, WHOLE, Column
 from attestlab.lake.current_rows import CurrentRows
 
 _TENANT = Column(TEXT, "The tenant. Format: UUID, 36 characters.")
@@ -77,4 +77,27 @@ DELEGATIONS = CurrentRows(
         "created_at": Column(TIME, "When it was made. Format: UTC, microseconds."),
     },
     lake_rows.select_delegations,
+)
+WITNESS_VOTES = CurrentRows(
+    "witness_votes",
+    {
+        "id": Column(TEXT, "The vote. Format: UUID, 36 characters."),
+        "tenant_id": _TENANT,
+        "request_id": Column(TEXT, "The request for votes. Format: UUID, 36 characters."),
+        "agent_id": Column(TEXT, "The agent that voted. Format: UUID, 36 characters."),
+        "originator_agent_id": Column(TEXT, "The agent that makes the claim. Format: UUID, 36 characters."),
+        "subject": Column(TEXT, "What the claim is about. Format: text, 1-1000 characters."),
+        "claim_type": Column(TEXT, "What is claimed of it. Format: text, 1-1000 characters."),
+        "claim_value": Column(TEXT, "The value that is claimed. Format: text, 1-1000 characters."),
+        "verdict": Column(TEXT, "What the agent said. Format: confirm, deny or abstain."),
+        "confidence": Column(NUMBER, "How sure the agent was. Format: 0-1.", nullable=True),
+        "kid": Column(TEXT, "The agent's key that signed it. Format: agk_ and 24 hex digits."),
+        "request_status": Column(
+            TEXT, "What the votes decided, as recorded. Format: pending, confirmed, denied or expired."
+        ),
+        "required_votes": Column(WHOLE, "How many agents must confirm, or deny, to decide. Format: 1-10."),
+        "decided_at": Column(TIME, "When it was decided, or expired. Format: UTC, microseconds.", nullable=True),
+        "created_at": Column(TIME, "When the vote counted. Format: UTC, microseconds."),
+    },
+    lake_rows.select_votes,
 )

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from attestlab.agents.rules import AgentStatus, AgentType
 from attestlab.agents.runs.rules import RunStatus
+from attestlab.agents.witnessing.rules import VoteRequestStatus, VoteVerdict
 from attestlab.attestations.receipt_content import ReceiptStatus
 from attestlab.attestations.rules import Status, Verdict
 from attestlab.billing.rules import InvoiceStatus
@@ -203,5 +204,11 @@ ALL = (
     ),
     LakeView((agent_rows.AGENT_SESSIONS,), "created_at", Scope.AGENTS_READ),
     LakeView((agent_rows.DELEGATIONS,), "created_at", Scope.AGENTS_READ),
+    LakeView(
+        (agent_rows.WITNESS_VOTES,),
+        "created_at",
+        Scope.AGENTS_READ,
+        {"verdict": [VoteVerdict], "request_status": [VoteRequestStatus]},
+    ),
 )
 BY_NAME = {view.name: view for view in ALL}

@@ -9,9 +9,10 @@ import pytest
 
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan, Scope
-from support.agents import AGENTS, SESSIONS, make_delegation, open_session
+from support.agents import AGENTS, SESSIONS, make_delegation, open_session, register_agent
 from support.orgs import TenantClients
 from support.runs import complete_run
+from support.votes import get_consensus, request_votes, vote
 
 DEEDS = """
 SELECT agents.display_name AS name, audit.action AS action, audit.metadata AS metadata
@@ -58,6 +59,34 @@ def test_the_rows_say_what_the_routes_say(client: httpx.Client) -> None:
     assert (delegation["scopes"], delegation["log_index"]) == (["docs:read"], made["log_index"])
     assert delegation["revoked_index"] > delegation["log_index"]
     assert not {"hop", "token_sha256", "description", "extra"} & {*ended, *delegation, *next(iter(agents.values()))}
+
+
+JUDGED = """
+SELECT agents.display_name AS name, count(*) AS votes, count(*) FILTER (witness_votes.verdict = 'deny') AS denies
+FROM witness_votes JOIN agents ON agents.id = witness_votes.originator_agent_id
+JOIN audit ON audit.resource_id = witness_votes.id AND audit.action = 'witness_vote.create' GROUP BY ALL
+"""
+
+
+@pytest.mark.both_engines
+def test_the_rows_of_votes_say_what_the_consensus_says(client: httpx.Client, clients: TenantClients) -> None:
+    originator = register_agent(client, display_name="Reader of meters")
+    made = request_votes(client, originator, required_witnesses=1)
+    vote(client, made, register_agent(client), verdict="abstain", confidence=0.25, evidence="too dark")
+    vote(client, made, register_agent(client), verdict="deny")
+
+    rows = {row["id"]: row for row in read_rows(client, "witness_votes")}
+    consensus = get_consensus(client, made)
+    assert len(rows) == len(consensus["votes"]) == 2
+    for shown in consensus["votes"]:
+        row = rows[shown["vote_id"]]
+        said = ("agent_id", "verdict", "confidence", "kid")
+        assert {name: row[name] for name in said} == {name: shown[name] for name in said}
+        assert (row["request_id"], row["originator_agent_id"]) == (made["request_id"], originator["id"])
+        assert (row["request_status"], row["required_votes"]) == ("denied", 1)
+        assert {name: row[name] for name in made["claim"]} == made["claim"]
+        assert not {"jws", "evidence"} & row.keys()
+    assert ask(client, JUDGED) == [{"name": "Reader of meters", "votes": 2, "denies": 1}]
 
 
 def test_what_an_agent_did_joins_the_audit_trail_and_its_signals(clients: TenantClients, client: httpx.Client) -> None:

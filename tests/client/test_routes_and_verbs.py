@@ -20,7 +20,6 @@ BLOG = "editors use HTTP, or the command `attestlab blog import`"
 FORMS_OF_STRANGERS = ("reset-password", "signin", "signup", "verify-email")
 ACCOUNT = "a person changes their account on its pages"
 TRUST = "the facade has no trust and no compliance yet"
-VOTES = "the facade has no votes of agents yet"
 RUNS = "the facade has no runs of agents yet"
 WITHOUT_VERB = {
     **dict.fromkeys(("GET /", "GET /a/{id}", "GET /a/{id}/badge.svg", "GET /assets/{name}", "GET /docs"), PAGE),
@@ -86,15 +85,13 @@ WITHOUT_VERB = {
     **dict.fromkeys(("GET /v1/agents/{id}", "GET /v1/agent-sessions/{id}"), "an index, as above"),
     "GET /v1/delegations/{id}": "an index, as above",
     "POST /v1/agents/challenges": "`register` and `rotate` ask for it when they get a key",
-    **dict.fromkeys((f"{method} /v1/witness/requests" for method in ("GET", "POST")), VOTES),
-    **dict.fromkeys((f"GET /v1/witness/requests/{{id}}{what}" for what in ("", "/consensus")), VOTES),
-    "POST /v1/witness/requests/{id}/attest": VOTES,
     **dict.fromkeys((f"{method} /v1/orchestrations" for method in ("GET", "POST")), RUNS),
     "GET /v1/orchestrations/{id}": RUNS,
     **dict.fromkeys((f"POST /v1/orchestrations/{{id}}/{verb}" for verb in ("steps", "complete")), RUNS),
     **dict.fromkeys((f"GET /v1/agents/{{id}}/trust{what}" for what in ("", "/history")), TRUST),
     **dict.fromkeys((f"{method} /v1/compliance/checks" for method in ("GET", "POST")), TRUST),
     "GET /v1/compliance/checks/{id}": TRUST,
+    "GET /v1/witness/requests/{id}": "an index, as above",
 }
 VERBS = {
     "GET /v1/agents": "agents.list",
@@ -120,6 +117,10 @@ VERBS = {
     "GET /v1/delegations/{id}/biscuit": "delegations.biscuit",
     "GET /v1/delegations/{id}/proof-bundle": "delegations.proof",
     "POST /v1/delegations/{id}/revoke": "delegations.revoke",
+    "GET /v1/witness/requests": "witness.list",
+    "POST /v1/witness/requests": "witness.ask",
+    "POST /v1/witness/requests/{id}/attest": "witness.vote",
+    "GET /v1/witness/requests/{id}/consensus": "witness.consensus",
     "GET /v1/attestations": "attestations.list",
     "POST /v1/attestations/batch": "attestations.mint_many",
     "POST /v1/attestations/mint": "mint",

@@ -147,6 +147,93 @@ def test_an_agent_with_a_key_of_its_own_needs_no_shared_secret(lab: Lab, tmp_pat
     assert (reported.status, agent.reload().status) == ("compromised", "suspended")
 
 
+def test_agents_vote_about_a_claim_until_it_is_decided(lab: Lab) -> None:
+    reader, auditor = (lab.agents.register(f"{name} {uuid4()}") for name in ("Reader", "Auditor"))
+    claim = {"subject": "invoice 7", "claim_type": "total", "claim_value": "12.00 EUR"}
+    asked = lab.witness.ask(claim, of=reader, required_witnesses=2, ttl_seconds=300)
+
+    assert (asked.claim.claim_value, asked.status, asked.min_trust_score) == ("12.00 EUR", "pending", 0.5)
+    assert lab.witness[asked.id].request_id == lab.witness[0].id == asked.id
+    assert [each.id for each in lab.witness.list(originator_agent_id=reader.id, status="pending")] == [asked.id]
+    with pytest.raises(PermissionDenied, match="independent"):
+        asked.vote(reader, "confirm")
+    asked.vote(auditor.agent_id, "confirm", evidence="the sum of its lines", confidence=0.9)
+    with pytest.raises(Conflict, match="has voted"):
+        asked.vote(auditor, "deny")
+    last = lab.witness.vote(asked.id, lab.agents.register("Second auditor"), "confirm")
+    assert (last.status, last.confirm, asked.reload().status) == ("confirmed", 2, "confirmed")
+    consensus = asked.consensus()
+    assert (consensus.votes[0].agent_id, consensus.votes[0].evidence) == (auditor.id, "the sum of its lines")
+    assert lab.witness.consensus(asked).decided_at == last.attested_at
+    assert str(asked.id) in asked.reload()._repr_html_()
+    for shown in (asked.reload(), last, consensus):
+        assert "2 confirm, 0 deny, 0 abstain" in shown._repr_html_()
+    rows = lab.sql("SELECT * FROM witness_votes WHERE request_id = ?", [str(asked.id)]).df().set_index("id")
+    assert rows.loc[str(last.vote_id), "request_status"] == "confirmed"
+    assert str(last.vote_id) in set(lab.witness.votes.df()["id"])
+
+
+def test_a_claim_of_three_texts_is_subject_type_and_value(lab: Lab) -> None:
+    reader = lab.agents.register("Reader of doors")
+
+    assert lab.witness.ask(("door", "locked", "yes"), of=reader.agent_id).claim.claim_type == "locked"
+    with pytest.raises(ValidationFailed, match="2 parts"):
+        lab.witness.ask(("door", "locked"), of=reader)  # type: ignore[arg-type]  # what a person may pass
+    with pytest.raises(ValidationFailed, match="claim"):
+        lab.witness.ask("the door is locked", of=reader)  # type: ignore[arg-type]
+
+
+def test_the_holder_of_an_own_key_signs_its_vote_after_a_look_at_it(lab: Lab) -> None:
+    key, asked = OwnKey.generate(), lab.witness.ask(("door", "locked", "yes"), of=lab.agents.register("Guard"))
+    holder = lab.agents.register("Holder of a key", key=key)
+
+    with pytest.raises(ValidationFailed, match="Pass key="):
+        asked.vote(holder, "confirm")
+    with pytest.raises(ValidationFailed, match="OwnKey"):
+        asked.vote(holder, "confirm", key="no key")  # type: ignore[arg-type]
+    assert asked.reload().confirm == 0
+    with pytest.raises(ServiceFailed, match="this vote"):  # the claim that the holder saw is another one
+        other = asked.model_copy(update={"claim": asked.claim.model_copy(update={"claim_value": "no"})})
+        other._client = asked._client
+        other.vote(holder, "confirm", key=key)
+    acting = lab.as_(holder.session(key=key))  # it has no scope, so it passes the request, not its id
+    voted = acting.witness.vote(asked, holder, "confirm", evidence="seen", confidence=1, key=key)
+    (counted,) = asked.consensus().votes
+    assert (voted.confirm, counted.kid, counted.confidence) == (1, holder.key_id, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("typ", "agent-statement+jwt"), ("iss", "2"), ("request_id", "2"), ("claim_sha256", "B"), ("v", 2)),
+        *(("verdict", "deny"), ("evidence_sha256", "B"), ("confidence", 0.9), ("more", 1)),
+    ],
+)
+def test_a_key_signs_no_other_vote_than_its_holder_wants(name: str, value: object) -> None:
+    agent_id, request_id = UUID(int=1), UUID(int=3)
+    header = {"alg": "EdDSA", "kid": "k", "typ": "agent-vote+jwt"}
+    claims = {
+        **{"v": 1, "iss": str(agent_id), "jti": str(uuid4()), "iat": 1, "request_id": str(request_id)},
+        **{"claim_sha256": "A", "verdict": "confirm", "evidence_sha256": None, "confidence": 0.5},
+    }
+    key = OwnKey.generate()
+
+    def sign(header: dict[str, Any], claims: dict[str, Any]) -> str:
+        return key.sign_vote(
+            prepare(header, claims),
+            agent_id=agent_id,
+            request_id=request_id,
+            claim_sha256="A",
+            verdict="confirm",
+            confidence=0.5,
+        )
+
+    assert sign(header, claims).count(".") == 2
+    changed = (header | {name: value}, claims) if name in header else (header, claims | {name: value})
+    with pytest.raises(ServiceFailed, match="this vote"):
+        sign(*changed)
+
+
 def prepare(header: dict[str, Any], claims: dict[str, Any]) -> str:
     return ".".join(b64url_encode(canonical(part)) for part in (header, claims))
 

@@ -33,12 +33,13 @@ LOGIN = {"subject_id": "u", "outcome": "success", "occurred_at": "2026-11-01T09:
 REASON = "a reason that is long enough"
 NOUNS = (
     *("attestations", "audit", "cases", "challenges", "decisions", "issuers", "lists", "log", "people", "policies"),
-    *("signals", "webhooks", "verifications", "agents", "agent_sessions", "delegations"),
+    *("signals", "webhooks", "verifications", "agents", "agent_sessions", "delegations", "witness"),
 )
+CLAIM = ("door", "locked", "yes")
 LISTINGS = (*(noun for noun in NOUNS if noun not in ("log", "verifications")), "checkpoints", "events")
 OBJECTS = (
     *("agent", "agent_key", "agent_session", "agent_tokens", "attestation", "bundle", "case", "delegation"),
-    *("delegation_proof", "endpoint", "issuer", "policy", "replay", "signal"),
+    *("delegation_proof", "endpoint", "issuer", "policy", "replay", "signal", "vote_request"),
 )
 OPTIONS = {
     "options": (
@@ -52,6 +53,9 @@ OPTIONS = {
         "pack_id",
         "audience",
         "card",
+        "evidence",
+        "confidence",
+        "ttl_seconds",
     ),
     "changes": ("scopes", "expires_at", "owner_user_id", "metadata", "no_such_change"),
     "filters": ("status", "since", "limit", "no_such_filter"),
@@ -100,6 +104,7 @@ def make_subjects(lab: Lab) -> dict[str, Any]:
         "policy": lab.policies.create(POLICY.format(door="junk")),
         "replay": lab.policies.replay(POLICY.format(door="replayed"), pa.table({"jurisdiction": ["CH"]})),
         "signal": signal,
+        "vote_request": lab.witness.ask(CLAIM, of=agent),
     }
 
 
@@ -127,7 +132,8 @@ def make_values(subjects: dict[str, Any], folder: Path) -> dict[str, Any]:
         **{"display_name": "A", "session": uuid4(), "refresh_token": "alr_x", "token": "als_x", "agent_id": uuid4()},
         **{"delegation": uuid4(), "chain": ["a.b.c"], "challenge": "c", "audience": "https://lab.invalid/"},
         **{"now": datetime(2026, 11, 1, tzinfo=UTC), "signing_input": "e30.e30"},
-        **{"parent_id": uuid4(), "child_id": uuid4()},
+        **{"parent_id": uuid4(), "child_id": uuid4(), "claim": CLAIM, "of": subjects["agent"].id},
+        **{"verdict": "confirm", "request_id": uuid4(), "claim_sha256": "x"},
         "logins": [{**LOGIN, "kind": kind} for kind in (None, "takeover")],
         "contexts": pa.table({"jurisdiction": ["CH"]}),
     }

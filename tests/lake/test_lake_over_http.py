@@ -25,6 +25,7 @@ from support.in_process_server import wait_until
 from support.issuers import register_issuer
 from support.orgs import TenantClients, create_api_key
 from support.risk import add_signal, post
+from support.votes import request_votes, vote
 
 pytestmark = pytest.mark.one_world
 
@@ -72,7 +73,9 @@ def record_everything(key: httpx.Client) -> dict[str, Any]:
     post(key, "events", {"event_type": "login.failed.repeated", "entity_type": "user", "entity_id": "bob"})
     signal: dict[str, Any] = add_signal(key, score=91, details={"a": [1, "ü"]})
     post(key, f"cases/{signal['case_id']}/resolve", {"outcome": "fraud"})
-    open_session(key, make_delegation(key)["child"])
+    made = make_delegation(key)
+    open_session(key, made["child"])
+    vote(key, request_votes(key), made["child"])
     return signal
 
 

@@ -41,7 +41,7 @@ DATASETS = (
 )
 CURRENT = (
     *("issuers", "policies", "cases", "challenges", "inbox_items", "usage", "invoices"),
-    *("agents", "agent_sessions", "delegations"),
+    *("agents", "agent_sessions", "delegations", "witness_votes"),
 )
 QUESTION = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from attestlab.agents.rules import AgentStatus, AgentType
+from attestlab.agents.witnessing.rules import VoteRequestStatus, VoteVerdict
 from attestlab.attestations.receipt_content import ReceiptStatus
 from attestlab.attestations.rules import Status, Verdict
 from attestlab.billing.rules import InvoiceStatus
@@ -39,6 +40,7 @@ _ENUMS: Mapping[str, Mapping[str, Iterable[type[StrEnum]]]] = {
         "snapshot_risk_rating": [RiskRating],
     },
     "verifications": {"verdict": [Verdict]},
+    "witness_votes": {"verdict": [VoteVerdict], "request_status": [VoteRequestStatus]},
 }
 
 

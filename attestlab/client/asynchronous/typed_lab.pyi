@@ -40,6 +40,7 @@ from attestlab.client.collections.filters import (
     ReceiptFilterArgs,
     ReceiptTypeFilterArgs,
     SignalFilterArgs,
+    VoteRequestFilterArgs,
 )
 from attestlab.client.collections.issuers import KeyLike, RequestLike
 from attestlab.client.collections.people import PersonHandle
@@ -157,6 +158,15 @@ from attestlab.client.handles.risk import (
     VelocityHandle,
 )
 from attestlab.client.handles.sd_jwts import SdJwtHandle
+from attestlab.client.handles.votes import (
+    Claim,
+    ConsensusHandle,
+    VoteHandle,
+    VoteOptions,
+    VoteRequestHandle,
+    VoteRequestLike,
+    VoteRequestOptions,
+)
 from attestlab.client.handles.webhooks import (
     EndpointLike,
     EventTypeHandle,
@@ -526,6 +536,17 @@ class AsyncVersion(VersionHandle):
     """A version of a policy."""
     async def read_document(self) -> dict[str, object]:
         """Return the document of this version, which never changes, as a new dict."""
+
+class AsyncVoteRequest(VoteRequestHandle):
+    """A request for votes about a claim that an agent makes."""
+    async def consensus(self) -> ConsensusHandle:
+        """Read what the votes decided, and each vote as its agent signed it."""
+    async def reload(self) -> AsyncVoteRequest:
+        """Read the request as it is now."""
+    async def vote(
+        self, agent: AgentLike, verdict: str, *, key: OwnKey | None = None, **options: Unpack[VoteOptions]
+    ) -> VoteHandle:
+        """Vote as an agent about the claim; `lab.witness.vote` explains the arguments and errors."""
 
 class AsyncWebhookDelivery(WebhookDeliveryHandle):
     """A delivery of one event to one endpoint, with its attempts."""
@@ -1464,6 +1485,34 @@ class AsyncDelegationNoun:
     ) -> ChainVerdictHandle:
         """Verify a chain of delegations by the service, of whatever tenant; it needs no credential."""
 
+class AsyncVoteRequestNoun:
+    """The tenant's requests for votes, newest first; the votes themselves are rows: `lab.witness.votes.df()`."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncVoteRequest]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncVoteRequest]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AsyncVoteRequest]: ...
+    async def ask(self, claim: Claim, *, of: AgentLike, **options: Unpack[VoteRequestOptions]) -> AsyncVoteRequest:
+        """Ask other agents to vote about a claim that an agent makes."""
+    async def consensus(self, request: VoteRequestLike) -> ConsensusHandle:
+        """Read what the votes about a claim decided, and each vote as its agent signed it."""
+    def list(
+        self, *, limit: int | None = None, **filters: Unpack[VoteRequestFilterArgs]
+    ) -> AsyncListing[AsyncVoteRequest]:
+        """List the requests that match all filters, newest first."""
+    async def vote(
+        self,
+        request: VoteRequestLike,
+        agent: AgentLike,
+        verdict: str,
+        *,
+        key: OwnKey | None = None,
+        **options: Unpack[VoteOptions],
+    ) -> VoteHandle:
+        """Vote about a claim, once, as an agent that is independent of the one that makes it."""
+
 class AsyncAuditNoun:
     """The lines of the tenant's audit trail, newest first."""
     @property
@@ -1555,6 +1604,7 @@ class AsyncLab:
     agents: AsyncAgentNoun
     agent_sessions: AsyncAgentSessionNoun
     delegations: AsyncDelegationNoun
+    witness: AsyncVoteRequestNoun
     audit: AsyncAuditNoun
     billing: AsyncBillingNoun
     verifications: AsyncRows

@@ -59,6 +59,13 @@ class AgentSessionFilterArgs(TypedDict, total=False):
     status: Literal["active", "expired", "terminated"] | None
 
 
+class VoteRequestFilterArgs(TypedDict, total=False):
+    """Filters of requests for votes: `originator_agent_id` is the agent that makes the claim."""
+
+    status: Literal["pending", "confirmed", "denied", "expired"] | None
+    originator_agent_id: UUID | str | None
+
+
 class SignalFilterArgs(TypedDict, total=False):
     """Filters of signals: times are those of the occurrence, scores are whole numbers from 0 to 100, inclusive."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -14,7 +15,7 @@ from attestlab.agents.witnessing import rules, store
 from attestlab.agents.witnessing.rules import MAX_ABSTENTIONS, Voter, VoteTally, VoteVerdict
 from attestlab.core.clock import FixedClock
 from attestlab.core.crypto.canonical_json import canonical, sha256_b64url
-from attestlab.core.encoding import format_time
+from attestlab.core.encoding import b64url_decode, b64url_encode, format_time
 from attestlab.core.errors import Conflict, PermissionDenied
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
@@ -129,6 +130,26 @@ def test_the_holder_of_an_own_key_signs_its_vote(client: httpx.Client, clients: 
     assert asked.json()["details"]["fields"][0]["code"] == "signature_required"
     assert counted.status_code == 201, counted.text
     assert [each["jws"] for each in get_consensus(client, made)["votes"]] == [token]
+    assert list(fsck(clients.lab)) == []
+
+
+@pytest.mark.both_engines
+def test_a_signed_vote_with_the_id_of_another_one_is_refused(client: httpx.Client, clients: TenantClients) -> None:
+    holder = KeyHolder()
+    agent = register_agent(client, **holder.prove(client))
+    first, second = request_votes(client), request_votes(client)
+    cast = vote(client, first, register_agent(client)).json()  # the id of a stranger's vote, of another request
+    header, payload = vote(client, second, agent).json()["details"]["signing_input_b64url"].split(".")
+
+    reused = canonical(json.loads(b64url_decode(payload)) | {"jti": cast["vote_id"]})
+    signed = f"{header}.{b64url_encode(reused)}"
+    refused = vote(client, second, agent, signature=f"{signed}.{holder.sign(signed.encode())}")
+
+    assert refused.status_code == 400, refused.text
+    (fault,) = refused.json()["details"]["fields"]
+    assert (fault["field"], fault["code"]) == ("/signature", "used")
+    assert cast["vote_id"] in refused.text
+    assert [len(get_consensus(client, each)["votes"]) for each in (first, second)] == [1, 0]
     assert list(fsck(clients.lab)) == []
 
 
