@@ -9,6 +9,7 @@ from attestlab.agents.delegation.ending import DelegationsOfAgents
 from attestlab.agents.delegation.service import Delegations
 from attestlab.agents.keys import AgentKeys
 from attestlab.agents.lifecycle import AgentLifecycle
+from attestlab.agents.oversight.service import AgentOversight
 from attestlab.agents.runs.service import Runs
 from attestlab.agents.service import Agents
 from attestlab.agents.sessions import store as session_store
@@ -41,6 +42,7 @@ class AgentServices:
         self.registry = Agents(storage=storage, clock=clock, keys=self.keys)
         self.statements = AgentStatements(storage=storage, clock=clock, keys=self.keys)
         self.cards = AgentCards(storage=storage, clock=clock, keys=self.keys)
+        self.oversight = AgentOversight(storage=storage, clock=clock)
         self.delegations = Delegations(
             storage=storage, keyring=keyring, clock=clock, log=log, keys=self.keys, agents=self.registry
         )

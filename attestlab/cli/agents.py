@@ -86,6 +86,83 @@ def agent_show(
     print_values({**shown, **scopes}, as_json=False)
 
 
+@agents.command("tree")
+def agent_tree(
+    agent: AgentArgument,
+    data: Folder = None,
+    url: UrlOption = None,
+    api_key: ApiKey = None,
+    tenant: Tenant = None,
+    database_url: DatabaseUrl = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the agents above and below one, each after its parent, and what each may do now.
+
+    At most 10,000 are shown. When there are more, a line on stderr says so, and in JSON `truncated`.
+
+    Exit status: 0 shown, 2 there is no such agent, or refused.
+
+    Example: attestlab agent tree maip:0193b5a0:01M8C1EQSWFAY8VVR14D2PF2DB --data lab
+    """
+    with report_errors(), LabDoor(data, url, api_key, database_url, tenant).open() as lab:
+        found = lab.agents[agent].tree()
+    if as_json:
+        emit(json.dumps(found.to_dict()))
+        return
+    items: list[dict[str, object]] = [
+        {
+            "depth": node.depth,
+            "display_name": node.display_name,
+            "status": node.status,
+            "effective_scopes": " ".join(node.effective_scopes),
+            "id": str(node.id),
+        }
+        for node in found.nodes
+    ]
+    print_items(items, as_json=False)
+    if found.truncated:
+        print_stderr("attestlab: there are more agents below. Show the tree of one of them.")
+
+
+@agents.command("review")
+def agent_review(
+    finding: Annotated[str | None, typer.Option(help="Only ownerless, unused_30d, wildcard, or another one.")] = None,
+    limit: Annotated[
+        int, typer.Option(parser=whole_number(1, MAX_LIMIT), metavar="COUNT", help="How many at most.")
+    ] = DEFAULT_LIMIT,
+    data: Folder = None,
+    url: UrlOption = None,
+    api_key: ApiKey = None,
+    tenant: Tenant = None,
+    database_url: DatabaseUrl = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the agents that want a look: without owner or expiry, with old keys or wildcards, unused or expiring.
+
+    When there are more than --limit, a line on stderr says so, and in JSON `truncated`.
+
+    Exit status: 0 listed, 2 refused.
+
+    Example: attestlab agent review --finding ownerless --data lab
+    """
+    with report_errors(), LabDoor(data, url, api_key, database_url, tenant).open() as lab:
+        found = list(lab.agents.review(limit=limit + 1, finding=finding))  # type: ignore[arg-type]  # it checks the value
+    items, is_cut = [each.to_dict() for each in found[:limit]], len(found) > limit
+    if as_json:
+        emit(json.dumps({"items": items, "truncated": is_cut}))
+        return
+    shown = ("display_name", "status", "owner_user_id", "agent_id")
+    print_items(
+        [
+            {**{name: item[name] for name in shown}, "findings": " ".join(each.findings)}
+            for item, each in zip(items, found, strict=False)
+        ],
+        as_json=False,
+    )
+    if is_cut:
+        print_stderr(f"attestlab: more than {limit:,} agents want a look. Raise --limit, or name a --finding.")
+
+
 @agents.command("kill")
 def agent_kill(
     agent: AgentArgument,

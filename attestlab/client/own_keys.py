@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from attestlab.agents.cards.rules import card_signing_input
 from attestlab.agents.delegation.hops import TYP as HOP_TYPE
 from attestlab.agents.delegation.hops import read_hop
 from attestlab.agents.rules import PROOF_PREFIX, STATEMENT_TYPE, parse_agent_id
@@ -46,7 +47,7 @@ class OwnKey:
     """A private Ed25519 key that an agent's holder keeps; the service gets its public half and signatures.
 
     Pass it as `key` to `lab.agents.register`, `agent.rotate`, `agent.session`, `agent.sign`,
-    `agent.delegate` and `lab.witness.vote`.
+    `agent.sign_card`, `agent.delegate` and `lab.witness.vote`.
     """
 
     def __init__(self, private: Ed25519PrivateKey) -> None:
@@ -188,6 +189,27 @@ class OwnKey:
         if header.get("typ") != STATEMENT_TYPE or claims.get("iss") != agent or not _is_same(stated, wanted):
             raise _other_thing("this statement")
         return self._complete(signing_input)
+
+    def sign_card(self, card: dict[str, object], *, kid: str) -> str:
+        """Sign the card of an agent as it is shown, without its present signatures.
+
+        Args:
+            card: the card, such as `lab.agents.card(agent)`.
+            kid: the id of this key at the service (`agent.key_id`).
+
+        Returns:
+            The card as compact JWS.
+
+        Raises:
+            ValidationFailed: an argument has another type.
+
+        >>> import attestlab
+        >>> attestlab.OwnKey.generate().sign_card({"name": "Herald"}, kid="agk_1").count(".")
+        2
+        """
+        shown = arguments.read_mapping(card, name="card")
+        unsigned = {name: value for name, value in shown.items() if name != "signatures"}
+        return self._complete(card_signing_input(unsigned, arguments.read_text(kid, name="kid")))
 
     def sign_hop(
         self,

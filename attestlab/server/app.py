@@ -17,6 +17,7 @@ from attestlab.agents import routes as agent_routes
 from attestlab.agents.cards import routes as card_routes
 from attestlab.agents.compliance import routes as compliance_routes
 from attestlab.agents.delegation import routes as delegation_routes
+from attestlab.agents.oversight import routes as oversight_routes
 from attestlab.agents.runs import routes as run_routes
 from attestlab.agents.sessions import routes as agent_session_routes
 from attestlab.agents.trust import routes as trust_routes
@@ -139,6 +140,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     receipt_type_routes.routes,
     agent_routes.routes,
     card_routes.routes,
+    oversight_routes.routes,
     delegation_routes.routes,
     agent_session_routes.routes,
     witnessing_routes.routes,

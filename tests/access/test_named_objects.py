@@ -74,6 +74,7 @@ FILTERS = {
     ("agent", "GET /v1/agents", "parent_agent_id"),
     ("person", "GET /v1/agents", "owner_user_id"),
     ("agent", "GET /v1/orchestrations", "agent_id"),
+    ("person", "GET /v1/agents/review", "owner_user_id"),
     ("agent", "GET /v1/witness/requests", "originator_agent_id"),
     ("agent", "GET /v1/compliance/checks", "entity_id"),
     ("issuer", "GET /v1/attestations", "issuer_id"),

@@ -58,6 +58,7 @@ BODIES: dict[str, dict[str, Any]] = {
     },
     "POST /v1/orchestrations/{id}/complete": {"status": "canceled"},
     "POST /v1/witness/requests/{id}/attest": {"agent_id": "the last id of the thing", "verdict": "confirm"},
+    "PUT /v1/agents/{id}/card/signature": {},
     "POST /v1/agents/{id}/sign": {"payload": {"owner": "me"}},
     "PATCH /v1/consumer/inbox/{id}": {"read_state": "READ"},
     "PATCH /v1/consumer/protections/{id}": {"title": "Taken over"},

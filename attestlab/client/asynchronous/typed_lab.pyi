@@ -27,6 +27,7 @@ from attestlab.client.collections.attestations import MintOptions
 from attestlab.client.collections.audit import AuditEventHandle
 from attestlab.client.collections.filters import (
     AgentFilterArgs,
+    AgentReviewFilterArgs,
     AgentSessionFilterArgs,
     AttestationFilterArgs,
     AuditFilterArgs,
@@ -48,6 +49,7 @@ from attestlab.client.collections.receipts import ReceiptOptions
 from attestlab.client.collections.signal_rows import BulkRows
 from attestlab.client.collections.what_ifs import PolicyOrDocument
 from attestlab.client.handles.agent_keys import AgentKeyHandle, AgentKeyRotationHandle, AgentStatementHandle
+from attestlab.client.handles.agent_oversight import AgentCard, AgentReviewHandle, AgentTreeHandle
 from attestlab.client.handles.agent_sessions import (
     AgentIntrospectionHandle,
     AgentSessionHandle,
@@ -219,8 +221,14 @@ class AsyncAgent(AgentHandle):
         """Open a session of the agent."""
     async def sign(self, payload: Mapping[str, object], *, key: OwnKey | None = None) -> AgentStatementHandle:
         """Sign a statement of the agent, a JWT of the type `agent-statement+jwt`."""
+    async def sign_card(self, key: OwnKey) -> AgentCard:
+        """Sign the agent's present card with its own key; sign again when the card or the key changes."""
+    async def signed_card(self) -> AgentCard:
+        """Fetch the agent's card; `lab.agents.card` explains it. The member `card` is what was registered for it."""
     async def suspend(self, reason: str) -> AsyncAgent:
         """Suspend the agent: its sessions end, and it opens no other until it is resumed."""
+    async def tree(self) -> AgentTreeHandle:
+        """Fetch the agents above and below this one, and what each may do now."""
     async def update(self, **changes: Unpack[AgentChanges]) -> AsyncAgent:
         """Change the agent; `lab.agents.update` explains the arguments and errors."""
 
@@ -1363,6 +1371,8 @@ class AsyncAgentNoun:
     def __getitem__(self, which: object) -> Awaitable[AsyncAgent]: ...
     async def arrow(self) -> pa.Table:
         """Read all rows as a pyarrow Table."""
+    async def card(self, agent: AgentLike) -> AgentCard:
+        """Fetch the card of an agent, as A2A 1.0 defines it: where it answers, what it can do, and its signature."""
     async def compromise_key(
         self, agent: AgentLike, kid: str, reason: str, *, compromised_at: When | None = None
     ) -> AgentKeyHandle:
@@ -1392,6 +1402,10 @@ class AsyncAgentNoun:
         """Register an agent."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
+    def review(
+        self, *, limit: int | None = None, **filters: Unpack[AgentReviewFilterArgs]
+    ) -> AsyncListing[AgentReviewHandle]:
+        """List the agents that want a look, newest first; revoked ones are left out."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Unpack
 
+from attestlab.agents.oversight.shapes import AgentReviewQuery
 from attestlab.agents.shapes import AgentsQuery
 from attestlab.client import arguments
 from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.collections.base import DatasetCollection
-from attestlab.client.collections.filters import AgentFilterArgs
+from attestlab.client.collections.filters import AgentFilterArgs, AgentReviewFilterArgs, read_filters
 from attestlab.client.handles.agent_keys import AGENTS, AgentKeyHandle
+from attestlab.client.handles.agent_oversight import AgentCard, AgentReviewHandle, fetch_card, iterate_review
 from attestlab.client.handles.agents import (
     AgentChanges,
     AgentHandle,
@@ -141,6 +143,46 @@ class AgentCollection(DatasetCollection[AgentHandle]):
         """
         answers = self._client.iterate(f"{self.path}{path_of(read_agent_id(agent), 'keys')}")
         return Records((AgentKeyHandle.parse(self._client, answer) for answer in answers), AgentKeyHandle)
+
+    def card(self, agent: AgentLike) -> AgentCard:
+        """Fetch the card of an agent, as A2A 1.0 defines it: where it answers, what it can do, and its signature.
+
+        Args:
+            agent: the agent, its UUID or its maip id; one of another tenant, if it is discoverable.
+
+        Returns:
+            The card. The signature of an agent with its own key is there once its holder signed (`agent.sign_card`).
+
+        Raises:
+            NotFound: there is no such agent, or its card is not public.
+
+        >>> agent = lab.agents.register("Town crier", scopes=["news:*"])
+        >>> [skill["id"] for skill in lab.agents.card(agent)["skills"]]
+        ['news:*']
+        """
+        return fetch_card(self._client, read_agent_id(agent))
+
+    def review(
+        self, *, limit: int | None = None, **filters: Unpack[AgentReviewFilterArgs]
+    ) -> Listing[AgentReviewHandle]:
+        """List the agents that want a look, newest first; revoked ones are left out.
+
+        Args:
+            limit: how many at most; all by default.
+            filters: `finding`, such as `"ownerless"`, `agent_type` and `owner_user_id`. None is no filter.
+
+        Returns:
+            The agents with their `findings`, which are read page by page when they are wanted.
+
+        Raises:
+            ValidationFailed: there is no such filter, or it does not take this value.
+
+        >>> agent = lab.agents.register("Forgotten", scopes=["docs:*"])
+        >>> next(each.findings for each in lab.agents.review() if each.agent_id == agent.id)
+        ['ownerless', 'no_expiry', 'wildcard']
+        """
+        asked, client = read_filters(AgentReviewQuery, filters), self._client
+        return Listing("agent", AgentReviewHandle, lambda: iterate_review(client, asked), limit=limit)
 
     def compromise_key(
         self, agent: AgentLike, kid: str, reason: str, *, compromised_at: When | None = None

@@ -52,6 +52,14 @@ class AgentFilterArgs(TypedDict, total=False):
     q: str | None
 
 
+class AgentReviewFilterArgs(TypedDict, total=False):
+    """Filters of the review of agents."""
+
+    finding: Literal["ownerless", "unused_30d", "no_expiry", "wildcard", "key_over_90d", "expiring_7d"] | None
+    agent_type: Literal["orchestrator", "worker", "inference", "pipeline", "service", "bot", "llm"] | None
+    owner_user_id: UUID | str | None
+
+
 class AgentSessionFilterArgs(TypedDict, total=False):
     """Filters of agents' sessions."""
 

@@ -22,6 +22,13 @@ from attestlab.client.handles.agent_keys import (
     prove_key,
     sign_statement,
 )
+from attestlab.client.handles.agent_oversight import (
+    AgentCard,
+    AgentTreeHandle,
+    fetch_card,
+    fetch_tree,
+    sign_own_card,
+)
 from attestlab.client.handles.agent_sessions import AgentSessionOptions, AgentTokensHandle, open_session
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.delegations import DelegationHandle, delegate
@@ -201,6 +208,51 @@ class AgentHandle(AgentOut, Handle):
         True
         """
         return sign_statement(self._client, self.id, payload, key)
+
+    def signed_card(self) -> AgentCard:
+        """Fetch the agent's card; `lab.agents.card` explains it. The member `card` is what was registered for it.
+
+        >>> lab.agents.register("Herald", scopes=["news:read"]).signed_card()["name"]
+        'Herald'
+        """
+        return fetch_card(self._client, self.id)
+
+    def sign_card(self, key: OwnKey) -> AgentCard:
+        """Sign the agent's present card with its own key; sign again when the card or the key changes.
+
+        Args:
+            key: the agent's own key, which only its holder has; it signs in this process.
+
+        Returns:
+            The card with the signature.
+
+        Raises:
+            Conflict: the agent is not active.
+            ValidationFailed: the service holds the agent's key, or `key` is not the agent's present one.
+
+        >>> import attestlab
+        >>> own = attestlab.OwnKey.generate()
+        >>> len(lab.agents.register("Card holder", key=own).sign_card(own)["signatures"])
+        1
+        """
+        return sign_own_card(self._client, self.id, self.key_id, key)
+
+    def tree(self) -> AgentTreeHandle:
+        """Fetch the agents above and below this one, and what each may do now.
+
+        Returns:
+            `nodes`, each after its parent and the root first, and `edges`, the delegations between them; at most 10,000
+            agents, and `truncated` says whether there are more.
+
+        Raises:
+            PermissionDenied: the lab's credential lacks `agents:read`.
+
+        >>> chief = lab.agents.register("Chief", scopes=["docs:*"])
+        >>> made = chief.delegate({"display_name": "Assistant"}, ["docs:read"])
+        >>> [(node.display_name, node.effective_scopes) for node in chief.tree().nodes]
+        [('Chief', ['docs:*']), ('Assistant', ['docs:read'])]
+        """
+        return fetch_tree(self._client, self.id)
 
     def rotate(self, key: OwnKey | None = None) -> AgentKeyRotationHandle:
         """Replace the agent's key; what the old one signed stays valid.

@@ -15,6 +15,10 @@ def visit_agents(tour: TourRecorder) -> None:
     place = {"id": agent["id"]}
     tour.call("get_agent", key, id=agent["agent_id"])
     tour.call("list_agents", key, agent_type="worker", limit=1)
+    tour.call("get_agent_card", key, **place)
+    tour.call("get_agent_jwks", key, **place)
+    tour.call("get_agent_tree", key, **place)
+    tour.call("review_agents", key, limit=1)
     tour.call("update_agent", key, {"scopes": ["docs:read"]}, **place)
     tour.call("sign_agent_statement", key, {"payload": {"invoice": 7, "read": True}}, **place)
     visit_sessions(tour, agent["id"])
@@ -22,12 +26,22 @@ def visit_agents(tour: TourRecorder) -> None:
     proof = holder.sign(PROOF_PREFIX + challenge.encode())
     rotated = tour.call("rotate_agent_key", key, {"public_key": holder.public_key, "proof": proof}, **place)
     tour.call("list_agent_keys", key, **place)
+    sign_card(tour, agent["id"], holder)
     tour.call("suspend_agent", key, {"reason": "it reads too much"}, **place)
     tour.call("resume_agent", key, {"reason": "the reader was mended"}, **place)
     kid = rotated["new_key"]["kid"]
     tour.call("compromise_agent_key", key, {"reason": "found in a repository"}, **place, kid=kid)
     tour.call("kill_agent", key, {"reason": "it does not come back", "dry_run": True}, **place)
     tour.call("revoke_agent", key, {"reason": "it does not come back"}, **place)
+
+
+def sign_card(tour: TourRecorder, agent_id: str, holder: KeyHolder) -> None:
+    """Sign the card of an agent with the key that only its holder has."""
+    key = tour.account.with_key
+    asked = key.put(f"/v1/agents/{agent_id}/card/signature", json={})
+    text = asked.json()["details"]["signing_input_b64url"]
+    signature = f"{text}.{holder.sign(text.encode())}"
+    tour.call("put_agent_card_signature", key, {"signature": signature}, id=agent_id)
 
 
 def visit_sessions(tour: TourRecorder, agent_id: str) -> None:

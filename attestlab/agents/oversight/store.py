@@ -1,0 +1,101 @@
+"""Queries of oversight; every query names its columns and binds values as parameters."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, exists, func, or_, select
+
+from attestlab.agents.oversight.results import ReviewRow, TreeRow
+from attestlab.agents.oversight.rules import EXPIRING_WITHIN, MAX_KEY_AGE, UNUSED_AFTER, ReviewFinding
+from attestlab.agents.oversight.shapes import AgentReviewQuery
+from attestlab.agents.rules import AgentStatus
+from attestlab.agents.sessions.store import uses
+from attestlab.agents.store import agents, keys
+from attestlab.core.db.tables import Execute, fetch_all
+from attestlab.core.filters import build_conditions
+from attestlab.orgs.role_rules import UserStatus
+from attestlab.orgs.store import users
+
+_TREE_COLUMNS: Final = tuple(agents.c[name] for name in TreeRow._fields if name != "depth")
+_HAS_OWNER: Final = exists().where(
+    users.c.id == agents.c.owner_user_id, or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
+)
+_LAST_USE: Final = select(func.max(uses.c.last_used_at)).where(uses.c.agent_id == agents.c.id).scalar_subquery()
+
+
+def list_path(execute: Execute, agent_id: UUID) -> list[UUID]:
+    """List the agent and those above it, the root first."""
+    start = select(agents.c.id, agents.c.parent_agent_id, agents.c.id.label("of")).where(agents.c.id == agent_id)
+    walk = start.cte("walk", recursive=True)
+    found: dict[UUID, UUID | None] = {}
+    walk = walk.union(
+        select(agents.c.id, agents.c.parent_agent_id, walk.c.of).join(walk, agents.c.id == walk.c.parent_agent_id)
+    )
+    for row in execute(select(walk.c.id, walk.c.parent_agent_id)):
+        found[row[0]] = row[1]
+    path, above = [agent_id], found.get(agent_id)
+    while above is not None:
+        path.append(above)
+        above = found.get(above)
+    return path[::-1]
+
+
+def list_level(execute: Execute, parents: list[UUID], *, depth: int, limit: int) -> list[TreeRow]:
+    """List up to `limit` agents below these, by id; `depth` is theirs."""
+    query = select(*_TREE_COLUMNS).where(agents.c.parent_agent_id.in_(parents)).order_by(agents.c.id).limit(limit)
+    return [TreeRow._make((*row, depth)) for row in execute(query)]
+
+
+def list_tree_agents(execute: Execute, path: list[UUID]) -> list[TreeRow]:
+    """List the agents of a path, in its order."""
+    rows = {row[0]: row for row in execute(select(*_TREE_COLUMNS).where(agents.c.id.in_(path)))}
+    return [TreeRow._make((*rows[each], depth)) for depth, each in enumerate(path)]
+
+
+def page_candidates(
+    execute: Execute, query: AgentReviewQuery, *, tenant_id: UUID, now: datetime, before: UUID | None, limit: int
+) -> list[ReviewRow]:
+    """List agents that may have a finding, newest first, starting after `before`; none with a finding is left out."""
+    return fetch_all(execute(select_candidates(query, tenant_id, now, before).limit(limit)), ReviewRow)
+
+
+def select_candidates(
+    query: AgentReviewQuery, tenant_id: UUID, now: datetime, before: UUID | None
+) -> Select[tuple[object, ...]]:
+    """Select the agents that may have a finding. A denied wildcard looks like one here: the rules decide."""
+    conditions = [agents.c.tenant_id == tenant_id, _is_alive(now), *build_conditions(query, agents.c)]
+    possible = _may_have(now)
+    conditions.append(or_(*possible.values()) if query.finding is None else possible[query.finding])
+    if before is not None:
+        conditions.append(agents.c.id < before)
+    named = ("id", "display_name", "agent_type", "status", "scopes", "owner_user_id", "created_at", "expires_at")
+    columns = [
+        *(agents.c[name] for name in named),
+        keys.c.created_at.label("key_created_at"),
+        _HAS_OWNER.label("has_active_owner"),
+        _LAST_USE.label("last_active_at"),
+    ]
+    joined = select(*columns).join(keys, keys.c.kid == agents.c.key_id)
+    return joined.where(*conditions).order_by(agents.c.id.desc())
+
+
+def _is_alive(now: datetime) -> ColumnElement[bool]:
+    is_valid = or_(agents.c.expires_at.is_(None), agents.c.expires_at > now)
+    return (agents.c.status != AgentStatus.REVOKED.value) & is_valid
+
+
+def _may_have(now: datetime) -> dict[ReviewFinding, ColumnElement[bool]]:
+    """Return for each finding the condition that an agent with it meets."""
+    since = now - UNUSED_AFTER
+    used = exists().where(uses.c.agent_id == agents.c.id, uses.c.last_used_at > since)
+    return {
+        ReviewFinding.NO_EXPIRY: agents.c.expires_at.is_(None),
+        ReviewFinding.EXPIRING: agents.c.expires_at <= now + EXPIRING_WITHIN,
+        ReviewFinding.WILDCARD: agents.c.scopes.like("%:*%"),
+        ReviewFinding.OLD_KEY: keys.c.created_at <= now - MAX_KEY_AGE,
+        ReviewFinding.OWNERLESS: ~_HAS_OWNER,
+        ReviewFinding.UNUSED: (agents.c.created_at <= since) & ~used,
+    }
