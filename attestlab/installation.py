@@ -354,8 +354,9 @@ class Installation:
         return self.orgs.service_caller(operator)
 
     def sweep(self, tx: Transaction) -> None:
-        """Publish due usage events, and drop overdue sign-ups and challenges; a server calls this every few seconds."""
+        """Publish due usage events, and end overdue invitations, sign-ups and challenges; a server calls it often."""
         metering.sweep(tx, now=self.clock.now())
+        self.people.release_lapsed(tx)
         self.consumers.signups.drop_overdue(tx)
         self.agents.drop_overdue(tx)
 

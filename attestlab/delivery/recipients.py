@@ -1,6 +1,6 @@
 """Recipients: to whom an address or a username belongs, read once for all mints of a group.
 
-An account that a group opens, or that gets or loses an address in it, marks the transaction, and later reads see it.
+A person who gets or loses an address in a group marks its transaction, and later reads see it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from uuid import UUID
 from sqlalchemy import ARRAY, CompoundSelect, String, any_, bindparam, or_, select, true, union_all
 
 from attestlab.consumer.accounts import store as account_store
-from attestlab.consumer.accounts.store import ACCOUNTS_CHANGED
 from attestlab.core.db.foreseen_reads import ForeseenRead
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
 from attestlab.orgs.role_rules import UserStatus
-from attestlab.orgs.store import users
+from attestlab.orgs.store import ADDRESSES_CHANGED, users
 
 
 class Recipient(NamedTuple):
@@ -78,7 +77,7 @@ PEOPLE = ForeseenRead("people by address", find=_find_person, find_all=_find_peo
 
 def find_by_address(tx: Transaction, address: str) -> Recipient:
     """Find the recipient with an address, which is in lower case."""
-    person = _find_person(tx.exec, address) if ACCOUNTS_CHANGED in tx.cache else PEOPLE.get(tx, address)
+    person = _find_person(tx.exec, address) if ADDRESSES_CHANGED in tx.cache else PEOPLE.get(tx, address)
     if person is None:
         return Recipient(address, None)
     return Recipient(address, person.id if person.has_account else None, is_invited=not person.has_account)

@@ -12,7 +12,6 @@ from uuid import UUID
 
 from attestlab.consumer.accounts.addresses import require_unclaimed
 from attestlab.consumer.accounts.invitations import invite
-from attestlab.consumer.accounts.store import ACCOUNTS_CHANGED
 from attestlab.consumer.inbox import rules
 from attestlab.consumer.inbox import store as inbox_store
 from attestlab.consumer.inbox.counts import count_item
@@ -35,6 +34,7 @@ from attestlab.mail.rules import MailText, name_in_subject
 from attestlab.mail.service import Mails
 from attestlab.orgs import role_rules
 from attestlab.orgs.rules import Caller
+from attestlab.orgs.store import ADDRESSES_CHANGED
 
 ACTOR = SystemActor("attestlab-delivery")  # completes a delivery when its recipient opens an account
 ISSUER_NAMES = ForeseenRead("issuer names", find=issuer_store.find_name, find_all=issuer_store.find_names)
@@ -171,7 +171,7 @@ class Deliveries:
 
         An attestation that the account has already by another address is delivered without a second item.
         """
-        tx.cache[ACCOUNTS_CHANGED] = True
+        tx.cache[ADDRESSES_CHANGED] = True
         waiting = inbox_store.list_waiting(tx.exec, address)
         known = inbox_store.list_known(tx.exec, address, account_id=user_id)
         delivered = [

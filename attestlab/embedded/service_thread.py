@@ -73,7 +73,7 @@ class UnlimitedRequests(Limiter):
         """Count nothing; the attempt is recorded in the audit trail."""
         return self.full_bucket(now=now)
 
-    def record_violation(self, lane: str, *, now: datetime) -> bool:
+    def record_violation(self, lane: str, *, wait_s: float, now: datetime, is_guess: bool = False) -> bool:
         """Block nothing."""
         return False
 

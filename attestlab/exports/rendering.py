@@ -17,7 +17,7 @@ from attestlab.exports.baking.limits import FIELD
 from attestlab.exports.baking.pictures import PictureFormat
 from attestlab.exports.shapes import BadgeOut, OpenBadgeVerifyIn, OpenBadgeVerifyOut
 from attestlab.web.media_types import choose_media_type
-from attestlab.web.response import RawResponse
+from attestlab.web.response import RawResponse, save_as
 
 JWT: Final = "jwt"
 VC_JWT: Final = "application/vc+jwt"
@@ -32,7 +32,7 @@ _PICTURE_HEADERS: Final = {
 
 def picture_response(picture: bytes, attestation_id: UUID, form: PictureFormat) -> RawResponse:
     """Build the response that a baked picture is, as a file to save."""
-    named = {"Content-Disposition": f'attachment; filename="open-badge-{attestation_id}.{form.value}"'}
+    named = save_as(f"open-badge-{attestation_id}.{form.value}")
     return RawResponse(picture, form.media_type, {**_PICTURE_HEADERS, **VARY_ACCEPT, **named})
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from email import base64mime
 from email.header import decode_header
@@ -91,6 +91,18 @@ class Message:
     def needs_smtputf8(self) -> bool:
         """Whether an address has a non-ASCII local part (RFC 6531)."""
         return not (self.sender + self.recipient).isascii()
+
+    def in_seven_bits(self) -> Message:
+        """Return the message with its text in base64, for a server without 8BITMIME (RFC 6152), if it has other bytes.
+
+        The headers are ASCII already, except for an address that such a server does not take.
+        """
+        if self.content.isascii():
+            return self
+        head, _, body = self.content.partition(b"\r\n\r\n")
+        head = head.replace(b"Content-Transfer-Encoding: 8bit", b"Content-Transfer-Encoding: base64")
+        encoded = base64mime.body_encode(body, eol="\r\n").encode()
+        return replace(self, content=head + b"\r\n\r\n" + encoded)
 
 
 def compose(*, mail_id: UUID, sender: Sender, recipient: str, subject: str, text: str, at: datetime) -> Message:

@@ -186,7 +186,8 @@ class _Session(smtplib.SMTP):
         self._expect(self.docmd("RCPT", f"TO:<{message.recipient}>"), 250, 251)
         self._expect(self.docmd("DATA"), 354)
         self._deadline.start(self._timeouts.reply_s)
-        self.send(_dot_stuff(message.content))
+        sent = message if self.has_extn("8bitmime") else message.in_seven_bits()
+        self.send(_dot_stuff(sent.content))
         self._deadline.start_after_handover(self._timeouts.final_reply_s)
         self._require_accepted()
 

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
 from attestlab.core.clock import Clock
@@ -23,7 +23,7 @@ from attestlab.core.errors import Conflict, NotFound
 from attestlab.core.events import Event
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
-from attestlab.core.records.actors import Actor, UserActor
+from attestlab.core.records.actors import Actor, SystemActor, UserActor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.mail.service import Mails
 from attestlab.orgs import invitations, role_rules, rules, store
@@ -32,6 +32,9 @@ from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Caller, Role
 from attestlab.orgs.shapes import UserIn
 from attestlab.orgs.tables import UserRecord
+
+MAX_RELEASED: Final = 100  # invitations that one sweep ends, to hold the lock briefly
+TIMEKEEPER: Final = SystemActor("timekeeper")  # ends invitations
 
 
 class Invitation(NamedTuple):
@@ -229,7 +232,20 @@ class People:
             self._require_other_holders(tx, row, current)
             now = self.clock.now()
             event = MemberRemoved(user_id=user_id, removed_at=now)
+            tx.cache[store.ADDRESSES_CHANGED] = True
             self._change(tx, row, removal_changes(row, now), event, "user.remove", caller, now)
+
+    def release_lapsed(self, tx: Transaction) -> None:
+        """Free the addresses of at most `MAX_RELEASED` invitations that lapsed; who invited them still sees these.
+
+        While an invitation has an address, its owner can neither sign up nor join another team.
+        """
+        now = self.clock.now()
+        for row in store.list_lapsed(tx.exec, now, limit=MAX_RELEASED):
+            released = {"email": role_rules.shadowed_address(row.id), "invited_address": row.email}
+            context = AuditContext(row.tenant_id, TIMEKEEPER, "user.lapse", now)
+            audited_write.change(tx, store.users, row, released, context)
+            tx.cache[store.ADDRESSES_CHANGED] = True
 
     def _invite_or_renew(
         self, tx: Transaction, address: str, name: str, invitation: Invitation, caller: Caller, now: datetime
@@ -239,10 +255,11 @@ class People:
         holder = store.find_user_by_address(tx.exec, address)
         shadowed = store.find_shadowed_invitation(tx.exec, address, tenant_id=caller.tenant_id)
         is_elsewhere = holder is not None and holder.tenant_id != caller.tenant_id
-        known = shadowed or (None if is_elsewhere else holder)
+        known = shadowed if holder is None or is_elsewhere else holder
         user_id = new_id(now) if known is None else known.id
         email = role_rules.shadowed_address(user_id) if is_elsewhere else address
         invited_address = address if is_elsewhere else None
+        tx.cache[store.ADDRESSES_CHANGED] = True
         if known is None:
             row = UserRecord(
                 id=user_id,

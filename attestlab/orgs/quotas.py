@@ -80,14 +80,17 @@ def require_attestation(caller: Caller, used: Callable[[], int], *, at: datetime
     """Require that the caller's plan allows one more attestation today; `used` is called only if there is a limit.
 
     Raises:
-        RateLimited: the plan's daily limit is reached.
+        RateLimited: the plan's daily limit is reached; `details` have `upgrade_url` too.
     """
     limit = allowance_of(caller).attestations_per_day
     if limit is not None and used() >= limit:
         message = (
-            f"Daily quota of {limit} attestations reached (resets at 00:00 UTC). Contact the operator to raise it."
+            f"Daily quota of {limit} attestations reached (resets at 00:00 UTC). Choose a larger plan to mint more."
         )
-        raise RateLimited.of_limit(message, limit=limit, window_s=DAY_S, wait_s=(next_utc_day(at) - at).total_seconds())
+        wait_s = (next_utc_day(at) - at).total_seconds()
+        refusal = RateLimited.of_limit(message, limit=limit, window_s=DAY_S, wait_s=wait_s)
+        refusal.details["upgrade_url"] = UPGRADE_URL
+        raise refusal
 
 
 def foresee_attestation(foreseen: Foreseen, caller: Caller, *, at: datetime) -> None:

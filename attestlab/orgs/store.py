@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection, Table, bindparam, func, or_, select
@@ -29,6 +29,8 @@ tenants = table_of(Tenant)
 orgs = table_of(Org)
 users = table_of(User)
 api_keys = table_of(ApiKey)
+
+ADDRESSES_CHANGED: Final = "orgs.addresses_changed"  # in a transaction's memo once a person got or lost an address
 
 _OWNED: dict[type[NamedTuple], tuple[Table, str]] = {
     OrgRecord: (orgs, "organization"),
@@ -133,9 +135,16 @@ def find_user_by_address(execute: Execute, address: str) -> UserRecord | None:
 
 
 def find_shadowed_invitation(execute: Execute, address: str, *, tenant_id: UUID) -> UserRecord | None:
-    """Return a tenant's invitation of this address that no one can accept, because an account elsewhere has it."""
+    """Return a tenant's invitation that no one can accept: it lapsed, or an account elsewhere has the address."""
     query = select(*users.c).where(users.c.tenant_id == tenant_id, users.c.invited_address == address)
     return fetch_one(execute(query), UserRecord)
+
+
+def list_lapsed(execute: Execute, now: datetime, *, limit: int) -> list[UserRecord]:
+    """List invitations that lapsed and still have their address, the longest lapsed first."""
+    lapsed = (users.c.invited_until <= now, users.c.invited_address.is_(None))
+    query = select(*users.c).where(*lapsed).order_by(users.c.invited_until).limit(limit)
+    return fetch_all(execute(query), UserRecord)
 
 
 def find_user_by_invitation(execute: Execute, token_sha256: bytes) -> UserRecord | None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
+from sqlalchemy import Index, text
 from sqlmodel import Field
 
 from attestlab.core.db.tables import model_of, short_repr
@@ -16,6 +17,7 @@ SINCE_0003 = {"info": {"since": "0003"}}
 SINCE_0025 = {"info": {"since": "0025"}}
 SINCE_0034 = {"info": {"since": "0034"}}
 SINCE_0038 = {"info": {"since": "0038"}}
+_HAS_ADDRESS = "invited_until IS NOT NULL AND invited_address IS NULL"
 
 
 @short_repr
@@ -61,8 +63,8 @@ class UserRecord(NamedTuple):
     """A person; `password_hash` is argon2id, `roles` are separated by spaces.
 
     Without a `status` they are ACTIVE. An INVITED person has no password yet, and of the mailed token only the SHA-256
-    is stored. Of a REMOVED person only an id remains. `invited_address` is set if an account elsewhere has the address:
-    no one can accept such an invitation, and `email` is a placeholder.
+    is stored. Of a REMOVED person only an id remains. `invited_address` is set if an account elsewhere has the address,
+    or once the invitation lapsed: no one can accept such an invitation, and `email` is a placeholder.
     """
 
     id: Annotated[UUID, Field(primary_key=True)]
@@ -82,7 +84,11 @@ class UserRecord(NamedTuple):
     invited_address: Annotated[str | None, Field(max_length=254, sa_column_kwargs=SINCE_0038)] = None
 
 
-User = model_of(UserRecord, "users")
+User = model_of(
+    UserRecord,
+    "users",
+    Index("ix_users_invited", "invited_until", sqlite_where=text(_HAS_ADDRESS)),
+)
 
 
 @short_repr

@@ -12,7 +12,7 @@ from attestlab.portal.consumer_session import PageSessions
 from attestlab.portal.page_forms import redirect
 from attestlab.web.executor import Executor
 from attestlab.web.request import Request
-from attestlab.web.response import JSON, RawResponse
+from attestlab.web.response import JSON, RawResponse, save_as
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
@@ -44,7 +44,7 @@ async def download_inbox_record(
         raise NotFound("attestation of the inbox item", id)
     record = rendering.render_attestation(held, now=request.now)
     content = record.model_dump_json(by_alias=True, indent=2).encode()
-    return RawResponse(content, JSON, _build_disposition(f"record-{record.id}.json"))
+    return RawResponse(content, JSON, save_as(f"record-{record.id}.json"))
 
 
 @routes.get(
@@ -72,11 +72,7 @@ async def download_inbox_sd_jwt(
     token = await executor.run_in_thread(
         lambda: exports.sd_jwt(attestation_id, caller=session.caller, client_address=request.peer)
     )
-    return RawResponse(token.encode(), SD_JWT, _build_disposition(f"credential-{attestation_id}.sd-jwt"))
-
-
-def _build_disposition(file_name: str) -> dict[str, str]:
-    return {"Content-Disposition": f'attachment; filename="{file_name}"'}
+    return RawResponse(token.encode(), SD_JWT, save_as(f"credential-{attestation_id}.sd-jwt"))
 
 
 def _sign_in_first(item_id: UUID) -> RawResponse:

@@ -28,7 +28,7 @@ from attestlab.portal.page_forms import (
 )
 from attestlab.web.executor import Executor
 from attestlab.web.request import Request
-from attestlab.web.response import JSON, RawResponse
+from attestlab.web.response import JSON, RawResponse, save_as
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
@@ -172,7 +172,7 @@ async def _change_password(sent: _Sent) -> None:
 async def _export(sent: _Sent) -> RawResponse:
     exported = await sent.executor.run_in_thread(lambda: sent.accounts.export(caller=sent.caller))
     content = render_export(exported).model_dump_json(by_alias=True, indent=2).encode()
-    return RawResponse(content, JSON, {"Content-Disposition": 'attachment; filename="account.json"'})
+    return RawResponse(content, JSON, save_as("account.json"))
 
 
 async def _delete(sent: _Sent) -> None:

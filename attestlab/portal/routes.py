@@ -22,7 +22,7 @@ from attestlab.portal.service import Portal
 from attestlab.web.executor import Executor
 from attestlab.web.media_types import prefers_json
 from attestlab.web.request import Request
-from attestlab.web.response import HTML, JSON, RawResponse
+from attestlab.web.response import HTML, JSON, RawResponse, save_as
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
@@ -128,8 +128,8 @@ async def get_shared_bundle(
     bundle_out = rendering.without_private_notes(
         attestation_rendering.render_bundle(export.evidence, export.proofs, export.head, now=request.now)
     )
-    headers = {"Content-Disposition": f'attachment; filename="attestation-{attestation_id}.json"'}
-    return RawResponse(bundle_out.model_dump_json(by_alias=True, indent=2).encode(), JSON, headers)
+    content = bundle_out.model_dump_json(by_alias=True, indent=2).encode()
+    return RawResponse(content, JSON, save_as(f"attestation-{attestation_id}.json"))
 
 
 @routes.get(

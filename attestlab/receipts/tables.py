@@ -68,6 +68,7 @@ Receipt = model_of(
     Index("ix_receipts_of_tenant", "tenant_id", "log_index"),
     Index("ix_receipts_of_type", "tenant_id", "receipt_type", "log_index"),
     Index("ix_receipts_of_issuer", "issuer_id", "log_index"),
+    Index("ix_receipts_of_key", "tenant_id", "kid"),
     Index("ix_receipts_of_subject", "tenant_id", "subject", "log_index"),
     Index("ix_receipts_retained", "retain_until", sqlite_where=text(_DISCLOSED)),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterator
 
 from attestlab.web.executor import Executor
-from attestlab.web.response import StreamedResponse
+from attestlab.web.response import StreamedResponse, save_as
 
 
 async def stream_file(parts: Iterator[bytes], content_type: str, name: str, *, executor: Executor) -> StreamedResponse:
@@ -14,8 +14,7 @@ async def stream_file(parts: Iterator[bytes], content_type: str, name: str, *, e
     An error in a later part breaks the connection off, so a complete file is a complete export.
     """
     first = await executor.run_in_thread(next, parts, b"")
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return StreamedResponse(_read_parts(first, parts, executor), content_type, headers)
+    return StreamedResponse(_read_parts(first, parts, executor), content_type, save_as(name))
 
 
 async def _read_parts(first: bytes, parts: Iterator[bytes], executor: Executor) -> AsyncGenerator[bytes]:

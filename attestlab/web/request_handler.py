@@ -176,7 +176,7 @@ class RequestHandler:
             if isinstance(attempt, AuthInvalid) and not failures.allowed:
                 error = OverLimit(failures, caller=cast("WebCaller | None", attempt.known))
         if isinstance(error, OverLimit) and not isinstance(error, ClientBlocked):
-            return await self._record_violation(error)
+            return await self._record_violation(error, is_guess=isinstance(attempt, AuthInvalid))
         if is_recorded and call is not None:
             await self._application.on_denied(call, attempt)
         return error
@@ -198,10 +198,14 @@ class RequestHandler:
         self._rate = rate or self._rate
         return error
 
-    async def _record_violation(self, error: OverLimit) -> OverLimit:
+    async def _record_violation(self, error: OverLimit, *, is_guess: bool) -> OverLimit:
         """Count a violation; the one that reaches the limit blocks the lane, and its error states for how long."""
-        limiter = self._application.limiter
-        if not await self._application.executor.read(lambda: limiter.record_violation(self._lane(), now=self._now)):
+        limiter, wait_s = self._application.limiter, error.retry_after_s or 0.0
+
+        def record() -> bool:
+            return limiter.record_violation(self._lane(), wait_s=wait_s, now=self._now, is_guess=is_guess)
+
+        if not await self._application.executor.read(record):
             return error
         await self._application.on_blocked(BlockedClient(self._peer, error.caller, self._now, self._request_id))
         return OverLimit(error.count, caller=error.caller, wait_s=BLOCK_DURATION_S)

@@ -33,6 +33,15 @@ class Response(NamedTuple):
     pieces: AsyncGenerator[bytes] | None = None  # of a body that is sent while it is produced; `body` is then empty
 
 
+def save_as(file_name: str) -> dict[str, str]:
+    """Build the header that lets a browser save a body as a file (RFC 6266); `file_name` is ASCII without quotes.
+
+    >>> save_as("account.json")
+    {'Content-Disposition': 'attachment; filename="account.json"'}
+    """
+    return {"Content-Disposition": f'attachment; filename="{file_name}"'}
+
+
 def add_vary(response: Response, name: str) -> Response:
     """Return a response that a cache keeps apart by the value of a request header (RFC 9110, section 12.5.5)."""
     vary = ", ".join(filter(None, [response.headers.get("Vary"), name]))

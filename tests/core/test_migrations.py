@@ -217,6 +217,7 @@ def test_next_revision_is_generated_from_the_difference(migrated_file: Path, tmp
     assert written.read_text().count("op.create_table(") == 1
     assert re.findall(r'op\.create_index\(\s*(?:op\.f\()?"(\w+)"', written.read_text()) == [
         "ix_users_invitation_sha256",
+        "ix_users_invited",
         "ix_users_tenant_id",
         "ix_log_leaves_segment_hash",
     ]

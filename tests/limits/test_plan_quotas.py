@@ -65,7 +65,8 @@ def test_a_keyed_mint_is_replayed_when_the_daily_quota_is_reached(proxied_server
     again = mint(client, body, key="once")
 
     assert (again.status_code, again.content) == (201, first.content)
-    assert mint(client, body, key="twice").status_code == 429
+    refused = mint(client, body, key="twice")
+    assert (refused.status_code, refused.json()["details"]["upgrade_url"]) == (429, "/v1/billing/plans")
 
 
 def test_64_concurrent_mints_stop_exactly_at_the_quota(proxied_server: ProxiedServer) -> None:

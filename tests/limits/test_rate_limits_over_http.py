@@ -278,6 +278,36 @@ def test_five_violations_block_the_tenant_at_that_address_for_15_minutes(proxied
     assert (signal["entity_type"], signal["entity_id"], signal["signal_type"]) == ("ip", "192.0.2.1", "velocity")
 
 
+def test_who_waits_as_long_as_each_refusal_asks_is_not_blocked(proxied_server: ProxiedServer) -> None:
+    """A program that wants more than its limit, and knows no header but Retry-After."""
+    client = proxied_server.client(proxied_server.tenant())
+    spend(client, BURST)
+    waits = []
+
+    for _ in range(20):
+        while (answer := client.get("/v1/issuers")).status_code == 200:
+            pass
+        waits.append(int(answer.headers["Retry-After"]))
+        proxied_server.clock.advance(timedelta(seconds=waits[-1]))
+
+    assert waits == [1] * 20
+    assert spend(client, 1) == [200]
+    assert blocks(proxied_server) == []
+
+
+def test_who_waits_now_and_then_is_blocked(proxied_server: ProxiedServer) -> None:
+    client = proxied_server.client(proxied_server.tenant())
+    spend(client, BURST)
+    waits = []
+
+    for _ in range(4):
+        waits += [client.get("/v1/issuers").headers["Retry-After"] for _ in range(2)]
+        proxied_server.clock.advance(timedelta(seconds=1))
+        spend(client, 1)
+
+    assert waits == ["1"] * 7 + ["900"]
+
+
 def test_a_blocked_tenant_does_not_block_others_at_its_address(proxied_server: ProxiedServer) -> None:
     wild, other, stranger = (
         proxied_server.client(proxied_server.tenant()),

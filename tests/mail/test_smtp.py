@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from email import message_from_bytes, policy
 from uuid import uuid4
 
 import pytest
@@ -61,6 +62,23 @@ def test_lines_that_begin_with_a_dot_arrive_unchanged() -> None:
     ((_, content),) = server.accepted
     assert content.endswith(b"\r\n\r\n..\r\n...\r\n..x\r\n\r\nend\r\n")
     assert [line[:4] for line in server.commands] == [b"ehlo", b"MAIL", b"RCPT", b"DATA", b"QUIT"]
+
+
+TEXTS = ["Chère Sofia, une attestation vous attend.\n\n" + LINK + "\n", ".é\n..\n\n", "é" * 600, "ASCII alone\n"]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=["words", "dots", "a long line", "ascii"])
+def test_a_server_without_8bitmime_receives_seven_bits_and_the_same_text(text: str) -> None:
+    """RFC 6152: the bytes above 127 of a text are for a server that takes them."""
+    with serve_mail(extensions=()) as server:
+        delivered(server, letter(text=text))
+
+    ((_, content),) = server.accepted
+    parsed = message_from_bytes(content, policy=policy.default)
+    assert content.isascii()
+    assert max(map(len, content.split(b"\r\n"))) < 998
+    assert [header for header in server.commands if b"8BITMIME" in header] == []
+    assert (parsed.defects, parsed.get_content().replace("\r\n", "\n")) == ([], text)
 
 
 def test_an_unreachable_mail_server_is_an_error() -> None:

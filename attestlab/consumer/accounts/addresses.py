@@ -159,7 +159,7 @@ def list_emails(execute: Execute, account: PersonalAccount) -> list[AccountEmail
 
 def erase_address(tx: Transaction, row: ConsumerAddressRecord, caller: Caller, at: datetime) -> None:
     """Remove an address, of which only the id remains."""
-    tx.cache[store.ACCOUNTS_CHANGED] = True
+    tx.cache[org_store.ADDRESSES_CHANGED] = True
     context = AuditContext(row.tenant_id, caller, "consumer_address.remove", at)
     changes = {"email": removed_address(row.id), "verified_at": None, "removed_at": at}
     audited_write.change(tx, store.addresses, row, changes, context)

@@ -171,7 +171,7 @@ class Accounts:
         """
         with self.storage.write(tx) as tx:
             now, account = self.clock.now(), store.get_account_of(tx.exec, caller.tenant_id)
-            tx.cache[store.ACCOUNTS_CHANGED] = True
+            tx.cache[org_store.ADDRESSES_CHANGED] = True
             for part in self.parts:
                 part.erase(tx, account, now)
             deed = AuditContext(account.tenant_id, caller, "user.delete", now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, func, or_, select
@@ -63,7 +63,6 @@ _ACCOUNTS = (
         or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value),
     )
 )
-ACCOUNTS_CHANGED: Final = "consumer.accounts_changed"  # in a transaction's memo once an account got or lost an address
 _IS_THERE = addresses.c.removed_at.is_(None)
 
 

@@ -196,16 +196,31 @@ class Limiter:
         """Count an attempt that is recorded in an audit trail and that no plan limits."""
         return self._count_for_lane(FAILURES, rate_limit_key(client), now)
 
-    def record_violation(self, lane: str, *, now: datetime) -> bool:
-        """Count a violation; return whether it is the one that blocks the lane, of which there is exactly one."""
+    def record_violation(self, lane: str, *, wait_s: float, now: datetime, is_guess: bool = False) -> bool:
+        """Count a violation; return whether it is the one that blocks the lane, of which there is exactly one.
+
+        `wait_s` is what the refusal asks its client to wait. Whoever waited so long since the refusal before keeps to
+        the limit, and is not counted, unless the request is a guess of a credential.
+        """
+        asked = f"wait:{lane}"
+        has_waited = not self._counters.blocked_for_s(asked, now=now)
+        self._counters.block(asked, for_s=wait_s, now=now)
+        if has_waited and not is_guess and self._has_violated(lane, now):
+            return False
         count = self._count_for_lane(VIOLATIONS, lane, now)
         blocks = count.allowed and not count.remaining
         if blocks:
             self._counters.block(f"block:{lane}", for_s=BLOCK_DURATION_S, now=now)
         return blocks
 
-    def _count_for_lane(self, limit: Limit, lane: str, now: datetime) -> Count:
-        return self._counters.count(f"{limit.name}:{lane}", limit=limit.requests, window_s=limit.window_s, now=now)
+    def _has_violated(self, lane: str, now: datetime) -> bool:
+        """Whether a violation of the lane was counted within the window."""
+        beyond = VIOLATIONS.requests + 1  # more than a window allows, so it counts nothing
+        return self._count_for_lane(VIOLATIONS, lane, now, cost=beyond).remaining < VIOLATIONS.requests
+
+    def _count_for_lane(self, limit: Limit, lane: str, now: datetime, *, cost: int = 1) -> Count:
+        place = f"{limit.name}:{lane}"
+        return self._counters.count(place, limit=limit.requests, window_s=limit.window_s, now=now, cost=cost)
 
 
 def lane_of(client: str, *, payer: WebCaller | None = None, page: bool = False) -> str:
