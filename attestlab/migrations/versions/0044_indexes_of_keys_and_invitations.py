@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0044"
-down_revision = "0040"
+down_revision = "0043"
 
 
 def upgrade() -> None:
