@@ -211,7 +211,15 @@ class Installation:
             storage=storage, clock=clock, attestations=self.attestations, platform_issuer=self.platform_issuer
         )
         self.receipts = Receipts(self.attestations)
-        self.agents = AgentServices(self.log, keys, settings.key_prefix, portal_url, storage=storage, clock=clock)
+        self.agents = AgentServices(
+            self.log,
+            keys,
+            settings.key_prefix,
+            portal_url,
+            storage=storage,
+            clock=clock,
+            measure_events=self.lake.measure_agent_events,
+        )
         self.policy_attributes = AttributeRegistryService(storage=storage, clock=clock)
         self.verification_profiles = Profiles(storage=storage, clock=clock)
         self.packs = Packs(storage=storage, clock=clock)

@@ -9,6 +9,9 @@ from attestlab.agents.delegation.ending import DelegationsOfAgents
 from attestlab.agents.delegation.service import Delegations
 from attestlab.agents.keys import AgentKeys
 from attestlab.agents.lifecycle import AgentLifecycle
+from attestlab.agents.observability.bulk import AgentEventRecording
+from attestlab.agents.observability.results import MeasureEvents
+from attestlab.agents.observability.service import AgentEvents
 from attestlab.agents.oversight.service import AgentOversight
 from attestlab.agents.runs.service import Runs
 from attestlab.agents.service import Agents
@@ -32,7 +35,15 @@ class AgentServices:
     """Machine agents: their registry, states, keys, statements, cards, delegations, sessions, votes and runs."""
 
     def __init__(
-        self, log: Log, keyring: Keyring, key_prefix: str, portal_url: str, *, storage: Storage, clock: Clock
+        self,
+        log: Log,
+        keyring: Keyring,
+        key_prefix: str,
+        portal_url: str,
+        *,
+        storage: Storage,
+        clock: Clock,
+        measure_events: MeasureEvents,
     ) -> None:
         sessions, delegations = SessionsOfAgents(), DelegationsOfAgents(log=log)
         self.lifecycle = AgentLifecycle(
@@ -47,6 +58,8 @@ class AgentServices:
             storage=storage, keyring=keyring, clock=clock, log=log, keys=self.keys, agents=self.registry
         )
         self.witnessing = Witnessing(storage=storage, clock=clock, keys=self.keys)
+        self.events = AgentEvents(storage=storage, clock=clock, measure=measure_events)
+        self.bulk_events = AgentEventRecording(self.events)
         self.compliance = Compliance(storage=storage, clock=clock)
         self.trust = AgentTrust(storage=storage, clock=clock)
         self.trust_keeper = TrustKeeper(storage=storage, clock=clock)

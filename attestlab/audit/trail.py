@@ -27,6 +27,8 @@ UNKNOWN_ACTOR = AnonymousActor("stranger")  # the actor of a request whose crede
 def record_denied(tx: Transaction, request: Request, error: AttestLabError) -> None:
     """Record an attempt at an action that the caller may not do."""
     metadata = {"code": error.code, "path": request.path[:200], "peer": request.peer, "request_id": request.request_id}
+    if "required_scope" in error.details:
+        metadata["required_scope"] = error.details["required_scope"]
     if isinstance(error, SignInFailed):
         audit.record(tx, _failed_sign_in(tx, error, request.now, metadata))
         return

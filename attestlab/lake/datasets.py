@@ -15,7 +15,7 @@ from uuid import UUID
 import pyarrow as pa
 from sqlalchemy import Connection
 
-from attestlab.lake import context_columns
+from attestlab.lake import activity_columns, context_columns
 from attestlab.lake.columns import (
     AT_THE_MINT,
     BOOL,
@@ -32,6 +32,7 @@ from attestlab.lake.columns import (
 )
 from attestlab.lake.facts import (
     Fact,
+    read_agent_events,
     read_audit,
     read_decisions,
     read_deliveries,
@@ -364,30 +365,16 @@ RAW_EVENTS = Dataset(
 DELIVERIES = Dataset(
     "deliveries",
     Numbering.ATTEMPTS,
-    {
-        "seq": Column(WHOLE, "Its number among the attempts of all tenants. Format: from 0."),
-        "at": Column(TIME, "When the attempt began. Format: UTC, microseconds."),
-        "tenant_id": Column(TEXT, "The tenant. Format: UUID, 36 characters."),
-        "endpoint_id": Column(TEXT, "The webhook endpoint. Format: UUID, 36 characters."),
-        "delivery_id": Column(TEXT, "The delivery. Format: UUID, 36 characters."),
-        "event_id": Column(TEXT, "The event that was delivered. Format: UUID, 36 characters."),
-        "event_type": Column(TEXT, "The type of that event. Format: a type of the event catalogue."),
-        "number": Column(WHOLE, "Which attempt of the delivery it is. Format: from 1."),
-        "success": Column(BOOL, "Whether the receiver accepted the event. Format: true or false."),
-        "http_status": Column(
-            WHOLE, "The status of the response; null if there was none. Format: 100-599.", nullable=True
-        ),
-        "response_time_ms": Column(WHOLE, "How long the receiver took. Format: milliseconds."),
-        "error": Column(TEXT, "Why it failed; null if it succeeded. Format: at most 400 characters.", nullable=True),
-        "test": Column(BOOL, "Whether it was a test delivery. Format: true or false."),
-        "manual": Column(BOOL, "Whether a person or program had it sent again. Format: true or false."),
-    },
+    activity_columns.DELIVERIES,
     "at",
     read_deliveries,
     time_alias="attempted_at",
 )
+AGENT_EVENTS = Dataset(
+    "agent_events", Numbering.AGENT_EVENTS, activity_columns.AGENT_EVENTS, "occurred_at", read_agent_events
+)
 ALL = (
     *(LOG_ENTRIES, ATTESTATIONS, ENDS, RECEIPTS, RECEIPT_ENDS, RECEIPT_REDACTIONS, VERIFICATIONS, AUDIT, DECISIONS),
-    *(SIGNALS, RAW_EVENTS, DELIVERIES),
+    *(SIGNALS, RAW_EVENTS, DELIVERIES, AGENT_EVENTS),
 )
 BY_NAME = {dataset.name: dataset for dataset in ALL} | {"risk_events": replace(RAW_EVENTS, name="risk_events")}

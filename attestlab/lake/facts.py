@@ -15,6 +15,7 @@ from uuid import UUID
 import orjson
 from sqlalchemy import Connection, Table
 
+from attestlab.agents.observability import store as observability_store
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.store import attestations
 from attestlab.core.encoding import parse_time
@@ -125,6 +126,11 @@ def read_deliveries(connection: Connection, first: int, end: int, tenant_id: UUI
     """Read the attempts to deliver webhooks."""
     for row in store.select_attempts(connection, first, end, tenant_id):
         yield _to_fact(row) | {"success": row.error is None}
+
+
+def read_agent_events(connection: Connection, first: int, end: int, tenant_id: UUID | None) -> Iterator[Fact]:
+    """Read the events of agents."""
+    return map(_to_unchained_fact, observability_store.select_events(connection, first, end, tenant_id))
 
 
 def _read_ends(

@@ -175,6 +175,7 @@ class TenantLake:
         self.agents = self._reader("agents")
         self.agent_sessions = self._reader("agent_sessions")
         self.delegations = self._reader("delegations")
+        self.agent_events = self._reader("agent_events")
         self.witness_votes = self._reader("witness_votes")
 
     def sql(self, query: str, parameters: SqlParameters = None) -> Relation:

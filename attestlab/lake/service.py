@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from attestlab.agents.observability.results import AgentMetrics, MetricsPeriod
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.execution.job_watch import IdleLimits
@@ -91,6 +92,17 @@ class Lake:
         from attestlab.lake.exported_signals import find_signals
 
         return find_signals(self._trusted_connections, tenant_id, filters, before=before, limit=limit)
+
+    def measure_agent_events(self, tenant_id: UUID, period: MetricsPeriod, /) -> AgentMetrics:
+        """Compute the figures of a tenant's agents in a period, of exported events and of those that are not.
+
+        Raises:
+            Conflict: the lake is ahead of the records.
+            Unavailable: a part was removed or damaged during the queries.
+        """
+        from attestlab.lake.agent_metrics import measure_events
+
+        return measure_events(self._trusted_connections, tenant_id, period)
 
     @cached_property
     def _trusted_connections(self) -> TrustedConnections:

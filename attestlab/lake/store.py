@@ -15,6 +15,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, and_, select
 
+from attestlab.agents.observability import store as observability_store
 from attestlab.attestations.events import VerificationCompleted, VerificationFailed
 from attestlab.attestations.store import attestations
 from attestlab.audit.store import events as trail
@@ -181,12 +182,14 @@ class Numbering(StrEnum):
     SIGNALS = "signals"
     RISK_EVENTS = "risk_events"
     ATTEMPTS = "attempts"
+    AGENT_EVENTS = "agent_events"
 
 
 _COUNTS: dict[Numbering, Callable[[Connection], int]] = {
     Numbering.SIGNALS: recording.NUMBERED.count,
     Numbering.RISK_EVENTS: normalization.NUMBERED.count,
     Numbering.ATTEMPTS: lambda connection: delivery_store.next_attempt_seq(connection.execute),
+    Numbering.AGENT_EVENTS: observability_store.NUMBERED.count,
 }
 
 

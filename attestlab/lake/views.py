@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from attestlab.agents.observability.rules import AgentEventStatus
 from attestlab.agents.rules import AgentStatus, AgentType
 from attestlab.agents.runs.rules import RunStatus
 from attestlab.agents.witnessing.rules import VoteRequestStatus, VoteVerdict
@@ -204,6 +205,7 @@ ALL = (
     ),
     LakeView((agent_rows.AGENT_SESSIONS,), "created_at", Scope.AGENTS_READ),
     LakeView((agent_rows.DELEGATIONS,), "created_at", Scope.AGENTS_READ),
+    LakeView((datasets.AGENT_EVENTS,), "occurred_at", Scope.AGENTS_READ, {"status": [AgentEventStatus]}),
     LakeView(
         (agent_rows.WITNESS_VOTES,),
         "created_at",

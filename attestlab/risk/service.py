@@ -16,7 +16,7 @@ from attestlab.risk.media.service import MediaScans
 from attestlab.risk.normalization import service as normalization
 from attestlab.risk.normalization.service import Normalization
 from attestlab.risk.signals import recording
-from attestlab.risk.signals.bulk import BulkRecording
+from attestlab.risk.signals.bulk import SignalRecording
 from attestlab.risk.signals.service import FindExported, Signals
 from attestlab.risk.velocity import Velocity
 
@@ -28,7 +28,7 @@ class Risk:
         self, *, storage: Storage, clock: Clock, find_issuances: FindIssuances, find_exported: FindExported
     ) -> None:
         self.signals = Signals(storage=storage, clock=clock, find_exported=find_exported)
-        self.bulk = BulkRecording(storage=storage, clock=clock)
+        self.bulk = SignalRecording(storage=storage, clock=clock)
         self.velocity = Velocity(storage=storage, clock=clock)
         self.logins = AccountTakeover(storage=storage, clock=clock)
         self.backfill = self.logins.backfill

@@ -9,6 +9,7 @@ from typing import Final, get_args
 from attestlab.agents import rules as agent_rules
 from attestlab.agents.compliance import rules as compliance_rules
 from attestlab.agents.delegation import rules as delegation_rules
+from attestlab.agents.observability import rules as observability_rules
 from attestlab.agents.runs import rules as run_rules
 from attestlab.agents.runs.shapes import RUN_STEP_STATES
 from attestlab.agents.sessions.rules import AgentSessionStatus
@@ -76,6 +77,8 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "DelegationStatus": delegation_rules.DelegationStatus,
     "DelegationDirection": delegation_rules.Direction,
     "ChainVerdict": delegation_rules.ChainVerdict,
+    "AgentEventStatus": observability_rules.AgentEventStatus,
+    "MetricsGranularity": observability_rules.Granularity,
     "VoteRequestStatus": witnessing_rules.VoteRequestStatus,
     "VoteVerdict": witnessing_rules.VoteVerdict,
     "RunStatus": run_rules.RunStatus,

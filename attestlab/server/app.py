@@ -17,6 +17,8 @@ from attestlab.agents import routes as agent_routes
 from attestlab.agents.cards import routes as card_routes
 from attestlab.agents.compliance import routes as compliance_routes
 from attestlab.agents.delegation import routes as delegation_routes
+from attestlab.agents.observability import routes as observability_routes
+from attestlab.agents.observability.anomalies import watch_denied
 from attestlab.agents.oversight import routes as oversight_routes
 from attestlab.agents.runs import routes as run_routes
 from attestlab.agents.sessions import routes as agent_session_routes
@@ -144,6 +146,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     delegation_routes.routes,
     agent_session_routes.routes,
     witnessing_routes.routes,
+    observability_routes.routes,
     run_routes.routes,
     compliance_routes.routes,
     trust_routes.routes,
@@ -214,7 +217,11 @@ def build_application(
     routes = [*all_routes(), *operations]
 
     async def record_denied(request: Request, error: AttestLabError) -> None:
-        await write_queue.write(lambda tx: trail.record_denied(tx, request, error))
+        def record(tx: Transaction) -> None:
+            trail.record_denied(tx, request, error)
+            watch_denied(tx, request.caller, error, at=request.now)
+
+        await write_queue.write(record)
 
     async def record_blocked(block: BlockedClient) -> None:
         def record(tx: Transaction) -> None:

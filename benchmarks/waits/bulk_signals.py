@@ -124,7 +124,8 @@ def _measure_round(
 
 
 def _record(lab: Installation, caller: Caller, text: bytes, *, is_backfill: bool) -> None:
-    options, lines, done = BulkOptions(is_backfill), lab.risk.bulk.read_lines(text, began_at=lab.clock.now()), 0
+    options, done = BulkOptions(is_backfill), 0
+    lines = lab.risk.bulk.read_lines(text, began_at=lab.clock.now(), caller=caller)
     while (batch := lines.parse_batch()) is not None:
         for first in range(0, len(batch), A_COMMIT):
             part = batch[first : first + A_COMMIT]

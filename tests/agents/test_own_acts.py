@@ -15,6 +15,8 @@ from support.votes import request_votes, vote
 OWN_ACTS = {
     "GET /v1/agents/{id}",
     "POST /v1/agent-sessions/{id}/terminate",
+    "POST /v1/observability/events",
+    "POST /v1/observability/events/bulk",
     "POST /v1/orchestrations/{id}/steps",
     "POST /v1/witness/requests/{id}/attest",
 }

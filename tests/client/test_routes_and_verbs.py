@@ -95,6 +95,9 @@ WITHOUT_VERB = {
     "GET /v1/witness/requests/{id}": "an index, as above",
 }
 VERBS = {
+    "POST /v1/observability/events": "agents.report",
+    "POST /v1/observability/events/bulk": "agents.report_many",
+    "GET /v1/observability/metrics": "agents.metrics",
     "GET /v1/agents": "agents.list",
     "POST /v1/agents": "agents.register",
     "PATCH /v1/agents/{id}": "agents.update",

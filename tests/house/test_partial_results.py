@@ -72,6 +72,8 @@ LISTS = {
     "GET /v1/lake/datasets/{name}": {"columns": Kind.BOUNDED, "rows": Kind.CUT},
     "GET /v1/log/entries": {"items": Kind.PAGE},
     "GET /v1/witness/requests/{id}/consensus": {"votes": Kind.BOUNDED},
+    "GET /v1/observability/metrics": {"buckets": Kind.BOUNDED},
+    "POST /v1/observability/events/bulk": {"rejected": Kind.COUNTED},
     "GET /v1/orchestrations/{id}": {"steps": Kind.BOUNDED},
     "GET /v1/agents/{id}/trust": {"components": Kind.BOUNDED, "penalties": Kind.BOUNDED},
     "GET /v1/compliance/checks/{id}": {"findings": Kind.BOUNDED, "left_out": Kind.BOUNDED},
@@ -123,6 +125,7 @@ WRITES_OF_MANY = {
     "POST /v1/receipt-types/{name}/deprecate": Kind.WHOLE,
     "POST /v1/risk/ato/backfill": Kind.COUNTED,
     "POST /v1/risk/events/normalize": Kind.COUNTED,
+    "POST /v1/observability/events/bulk": Kind.COUNTED,
     "POST /v1/risk/signals/bulk": Kind.COUNTED,
     "POST /v1/webhooks/endpoints/{id}/recover": Kind.COUNTED,
     "PUT /v1/policies/attributes": Kind.WHOLE,
@@ -244,6 +247,7 @@ WRITES_OF_ONE = set(
     POST /v1/webhooks/endpoints
     POST /v1/webhooks/endpoints/{id}/rotate
     POST /v1/webhooks/test-delivery
+    POST /v1/observability/events
     POST /v1/orchestrations
     POST /v1/orchestrations/{id}/complete
     POST /v1/orchestrations/{id}/steps

@@ -28,8 +28,8 @@ from attestlab.risk.signals.bulk import (
     identify_request,
     measure_work,
 )
+from attestlab.risk.signals.bulk_requests import BULK_LIMIT_BYTES
 from attestlab.risk.signals.ndjson import read_signal_lines
-from attestlab.risk.signals.routes import BULK_LIMIT_BYTES
 from support.bulk_pieces import count_pieces
 from support.orgs import TenantClients
 from support.outbox import read_events_of_type
@@ -133,7 +133,7 @@ def test_interrupted_request_continues_with_the_lines_that_are_missing(
     caller = tenant_clients.lab.orgs.service_caller(tenant_clients.tenant.tenant_id)
     bulk = tenant_clients.lab.risk.bulk
     options = BulkOptions(progress_id=identify_request(caller, "once", text.encode()))
-    signals = bulk.read_lines(text.encode(), began_at=bulk.begin(options).began_at).parse_batch() or []
+    signals = bulk.read_lines(text.encode(), began_at=bulk.begin(options).began_at, caller=caller).parse_batch() or []
     bulk.record_slice(signals[:2], 2, options, caller)
 
     first, again = (send(key, text, **{"Idempotency-Key": "once"}) for _ in "12")
@@ -153,7 +153,7 @@ def test_request_that_two_servers_receive_records_each_signal_once(
     caller = tenant_clients.lab.orgs.service_caller(tenant_clients.tenant.tenant_id)
     bulk = tenant_clients.lab.risk.bulk
     options = BulkOptions(progress_id=identify_request(caller, "twice", text))
-    signals = bulk.read_lines(text, began_at=bulk.begin(options).began_at).parse_batch() or []
+    signals = bulk.read_lines(text, began_at=bulk.begin(options).began_at, caller=caller).parse_batch() or []
 
     for first, done in ((0, 3), (0, 2), (2, 5), (3, 5), (0, 2)):
         bulk.record_slice(signals[first:done], done, options, caller)
@@ -174,7 +174,7 @@ def test_request_that_continues_accepts_the_lines_that_it_accepted_at_first(
     caller = lab.orgs.service_caller(tenant_clients.tenant.tenant_id)
     options = BulkOptions(progress_id=identify_request(caller, "future", text.encode()))
     begun = lab.risk.bulk.begin(options)
-    parsed = lab.risk.bulk.read_lines(text.encode(), began_at=begun.began_at).parse_batch() or []
+    parsed = lab.risk.bulk.read_lines(text.encode(), began_at=begun.began_at, caller=caller).parse_batch() or []
     lab.risk.bulk.record_slice(parsed[:2], 2, options, caller)
     clock.advance(timedelta(hours=1))
 
@@ -229,9 +229,9 @@ def test_a_write_takes_fewer_signals_that_are_more_work(changes: dict[str, Any],
     signals = read_signal_lines(text, now=datetime.now(UTC)).parse_batch() or []
     pace = WritePace()
 
-    assert pace.fit(signals, 500 / WORK_PER_S) == 500 // work
-    assert pace.fit(signals, 0) == 1
-    assert pace.fit(signals[:7], 500 / WORK_PER_S) == 7
+    assert pace.fit([*map(measure_work, signals)], 500 / WORK_PER_S) == 500 // work
+    assert pace.fit([*map(measure_work, signals)], 0) == 1
+    assert pace.fit([*map(measure_work, signals[:7])], 500 / WORK_PER_S) == 7
 
 
 def test_writes_take_as_many_signals_as_earlier_ones_of_their_length() -> None:
@@ -242,7 +242,7 @@ def test_writes_take_as_many_signals_as_earlier_ones_of_their_length() -> None:
     def learn(work: int, took_s: float, *, times: int = 1) -> int:
         for _ in range(times):
             pace.learn(work, took_s)
-        return pace.fit(signals, 0.02)
+        return pace.fit([*map(measure_work, signals)], 0.02)
 
     assert learn(500, 0.01, times=20) == pytest.approx(1_000, rel=0.01)
     assert learn(500, 10.0) == pytest.approx(770, rel=0.01), "a machine that stood still once is no slow one"
@@ -257,7 +257,7 @@ def test_the_slowest_pace_is_no_end_of_learning() -> None:
     pace = WritePace()
     for took_s in (10.0, PIECE_S / 10):
         for _ in range(30):
-            taken = signals[: pace.fit(signals, PIECE_S)]
+            taken = signals[: pace.fit([*map(measure_work, signals)], PIECE_S)]
             pace.learn(sum(map(measure_work, taken)), took_s)
 
     assert pace.work_per_s > WORK_PER_S

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from sqlalchemy import select
 
+from attestlab.agents.observability.store import events as agent_events
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.store import attestations
 from attestlab.audit.store import events
@@ -37,7 +38,7 @@ from support.receipts import create_type
 
 DATASETS = (
     *("decisions", "attestations", "receipts", "log_entries", "audit", "verifications", "signals", "raw_events"),
-    "deliveries",
+    *("deliveries", "agent_events"),
 )
 CURRENT = (
     *("issuers", "policies", "cases", "challenges", "inbox_items", "usage", "invoices"),
@@ -193,6 +194,7 @@ def read_recorded_ids(lab: Installation, tenant_id: UUID) -> dict[str, list[str]
             "signals": listed(signals),
             "raw_events": listed(risk_events),
             "deliveries": listed(delivery_store.attempts, column="seq"),
+            "agent_events": listed(agent_events),
         }
 
 

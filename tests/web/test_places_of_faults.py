@@ -86,6 +86,8 @@ AGENT_FAULTS = [
     Fault("verify_delegation_chain", {"chain": [], "required_scope": "docs:read"}, "/chain"),
     Fault("create_witness_request", {"originator_agent_id": "agent", "claim": VOTED, "ttl_seconds": 1}, "/ttl_seconds"),
     Fault("create_witness_vote", {**VOTE, "signature": "a.b.c"}, "/signature", {"id": "vote_request"}),
+    Fault("report_agent_event", {"agent_id": "agent", "event_type": "Tool"}, "/event_type"),
+    Fault("report_agent_event", {"agent_id": "agent", "event_type": "a.b", "latency_ms": -1}, "/latency_ms"),
     Fault("start_run", {"agent_id": "agent", "name": TWO_LINES, "plan": ROW}, "/name"),
     Fault("start_run", {"agent_id": "agent", "name": "R", "plan": {"steps": [{"id": "a"}]}}, "/plan/steps/0/type"),
     Fault("record_run_step", {**STEP, "step_id": "none"}, "/step_id", {"id": "run"}),

@@ -39,5 +39,5 @@ AgentEvent = model_of(
     AgentEventRecord,
     "agent_events",
     Index("ix_agent_events_id", "id", unique=True),
-    Index("ix_agent_events_of_agent", "agent_id", "occurred_at"),
+    Index("ix_agent_events_of_agent", "agent_id", "occurred_at", "status"),
 )

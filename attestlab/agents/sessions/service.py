@@ -25,6 +25,7 @@ from attestlab.agents.sessions.ending import end_sessions
 from attestlab.agents.sessions.rules import AgentSessionStatus, Assertion
 from attestlab.agents.sessions.shapes import AgentSessionIn, AgentSessionsQuery
 from attestlab.agents.sessions.tables import AgentAssertionRecord, AgentRefreshTokenRecord, AgentSessionRecord
+from attestlab.agents.signals import record_agent_signal
 from attestlab.agents.tables import AgentRecord
 from attestlab.core.clock import Clock
 from attestlab.core.crypto import signing
@@ -36,12 +37,9 @@ from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.issuers.rules import KeyStatus
 from attestlab.orgs.rules import ALPHABET, RANDOM_LENGTH, Caller, Realm, compose_consumer_key
-from attestlab.risk.rules import Entity, EntityType, Factor
-from attestlab.risk.signals.members import encode_details
-from attestlab.risk.signals.recording import NewSignal, record_signals
+from attestlab.risk.rules import Factor
 
 ROUTE: Final = "/v1/agent-sessions"
-SIGNAL_SOURCE: Final = "agent"
 REUSE: Final = "refresh_reuse"
 REUSE_SCORE: Final = 80.0
 
@@ -260,12 +258,8 @@ class AgentSessions:
         session = credential.found.session
         if session.ended_at is None:
             end_sessions(tx, [session], AgentEnd("refresh_reuse", credential.caller, now))
-            entity = Entity(EntityType.USER, agent_rules.format_agent_id(session.agent_id, session.tenant_id))
             factor = Factor(REUSE, True, 100.0, REUSE_SCORE, "A refresh token was used twice: two parties hold it.")
-            members = {"agent_id": str(session.agent_id), "session_id": str(session.id)}
-            details = encode_details(members, [factor])
-            signal = NewSignal(SIGNAL_SOURCE, REUSE, REUSE_SCORE, entity, details, now)
-            record_signals(tx, session.tenant_id, [signal], at=now)
+            record_agent_signal(tx, session.tenant_id, session.agent_id, session.id, factor, at=now)
         return AuthInvalid(known=credential.caller)
 
     def _require_room(self, tx: Transaction, agent_id: UUID, now: datetime) -> None:

@@ -49,6 +49,7 @@ from attestlab.client.collections.receipts import ReceiptOptions
 from attestlab.client.collections.signal_rows import BulkRows
 from attestlab.client.collections.what_ifs import PolicyOrDocument
 from attestlab.client.handles.agent_keys import AgentKeyHandle, AgentKeyRotationHandle, AgentStatementHandle
+from attestlab.client.handles.agent_metrics import AgentMetricsHandle
 from attestlab.client.handles.agent_oversight import AgentCard, AgentReviewHandle, AgentTreeHandle
 from attestlab.client.handles.agent_sessions import (
     AgentIntrospectionHandle,
@@ -1389,6 +1390,15 @@ class AsyncAgentNoun:
         """Revoke an agent and all below it at once, with their sessions and delegations; look at a dry run first."""
     def list(self, *, limit: int | None = None, **filters: Unpack[AgentFilterArgs]) -> AsyncListing[AsyncAgent]:
         """List the agents that match all filters, newest first."""
+    async def metrics(
+        self,
+        *,
+        agent: AgentLike | None = None,
+        since: When | None = None,
+        until: When | None = None,
+        granularity: str = "day",
+    ) -> AgentMetricsHandle:
+        """Return figures of what agents did: counts by type, errors, percentiles of latencies, and buckets of time."""
     async def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def register(
@@ -1402,6 +1412,22 @@ class AsyncAgentNoun:
         """Register an agent."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
+    async def report(
+        self,
+        agent: AgentLike,
+        event_type: str,
+        *,
+        status: str = "ok",
+        latency_ms: float | None = None,
+        attributes: Mapping[str, object] | None = None,
+        session_id: UUID | str | None = None,
+        occurred_at: When | None = None,
+    ) -> UUID:
+        """Report what an agent did."""
+    async def report_many(
+        self, events: BulkRows, *, strict: bool = False, tz: str | tzinfo | None = None
+    ) -> BulkHandle:
+        """Report many events, ten thousand in a request; a row that is no event does not hold back the others."""
     def review(
         self, *, limit: int | None = None, **filters: Unpack[AgentReviewFilterArgs]
     ) -> AsyncListing[AgentReviewHandle]:

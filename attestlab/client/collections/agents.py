@@ -11,7 +11,7 @@ from attestlab.client import arguments
 from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
-from attestlab.client.collections.base import DatasetCollection
+from attestlab.client.collections.agent_events import AgentEventVerbs
 from attestlab.client.collections.filters import AgentFilterArgs, AgentReviewFilterArgs, read_filters
 from attestlab.client.handles.agent_keys import AGENTS, AgentKeyHandle
 from attestlab.client.handles.agent_oversight import AgentCard, AgentReviewHandle, fetch_card, iterate_review
@@ -33,7 +33,7 @@ from attestlab.client.service_client import ServiceClient, path_of
 
 
 @name_in_examples("agents")
-class AgentCollection(DatasetCollection[AgentHandle]):
+class AgentCollection(AgentEventVerbs):
     """The tenant's machine agents, newest first; `lab.agents[id]` takes a UUID or a maip id."""
 
     noun = "an agent"

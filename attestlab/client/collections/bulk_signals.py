@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from uuid import uuid4
 
 from attestlab.client.collections.signal_rows import (
+    AGENT_EVENTS,
     LOGINS,
     SIGNALS,
     BulkKind,
@@ -95,6 +96,19 @@ def record_signals(
     """
     door = _Door("/v1/risk/signals/bulk", SIGNALS, {"backfill": True} if backfill else None, backfill)
     return BulkHandle.parse(client, _send_all(client, signals, door, strict=strict, tz=tz).to_answer())
+
+
+def record_agent_events(
+    client: ServiceClient, events: BulkRows, *, strict: bool, tz: str | tzinfo | None
+) -> BulkHandle:
+    """Report events of agents; a row that is no event is in the result, and the others are sent.
+
+    Raises:
+        ValidationFailed: `events` are no rows, or with `strict` one of them is no event; then nothing was sent.
+        Unavailable: the service broke off; `details["result"]` has the results of the requests before.
+    """
+    door = _Door("/v1/observability/events/bulk", AGENT_EVENTS)
+    return BulkHandle.parse(client, _send_all(client, events, door, strict=strict, tz=tz).to_answer())
 
 
 def backfill_logins(

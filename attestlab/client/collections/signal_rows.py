@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
+from attestlab.agents.observability import members as event_members
 from attestlab.client import arguments
 from attestlab.client.analysis.caller_frames import open_frame
 from attestlab.client.collections.column_encoding import TIME, EncodedRows, encode_rows
@@ -53,6 +54,7 @@ class BulkKind(NamedTuple):
 
 
 SIGNALS = BulkKind("signal", signal_members.REQUIRED, signal_members.MEMBERS, _require_signal)
+AGENT_EVENTS = BulkKind("event", event_members.REQUIRED, event_members.MEMBERS, event_members.require_event)
 LOGINS = BulkKind("login", login_members.REQUIRED, login_members.MEMBERS - {"backfill"}, _require_login)
 
 

@@ -34,4 +34,4 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("seq"),
     )
     op.create_index("ix_agent_events_id", "agent_events", ["id"], unique=True)
-    op.create_index("ix_agent_events_of_agent", "agent_events", ["agent_id", "occurred_at"], unique=False)
+    op.create_index("ix_agent_events_of_agent", "agent_events", ["agent_id", "occurred_at", "status"], unique=False)

@@ -9,9 +9,9 @@ from attestlab.core.shapes import In
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.rendering import FORMATS, render_bulk, render_recorded_signal, render_signal
 from attestlab.risk.rules import Entity, ScoreScale, resolve_occurrence, to_percent
-from attestlab.risk.signals.bulk import BulkOptions, BulkRecording, identify_request
+from attestlab.risk.signals.bulk import SignalRecording
+from attestlab.risk.signals.bulk_requests import BULK_LIMIT_BYTES, record_lines
 from attestlab.risk.signals.members import encode_details
-from attestlab.risk.signals.ndjson import Lines, require_few_lines
 from attestlab.risk.signals.recording import NewSignal
 from attestlab.risk.signals.service import Signals
 from attestlab.risk.signals.shapes import (
@@ -24,7 +24,6 @@ from attestlab.risk.signals.shapes import (
 )
 from attestlab.web.executor import Executor
 from attestlab.web.file_streams import stream_file
-from attestlab.web.idempotency.keys import HEADER
 from attestlab.web.paging import Page, decode_number, split_page
 from attestlab.web.request import Request
 from attestlab.web.response import JSON, StreamedResponse
@@ -33,7 +32,6 @@ from attestlab.web.routing.routes import Routes
 routes = Routes("risk")
 _LIST = "risk_signals"
 _EXPORTED_TYPES = {"text/csv": str, JSON: list[SignalOut], "application/vnd.apache.parquet": bytes}
-BULK_LIMIT_BYTES = 50 * 1024 * 1024
 
 
 class BulkQuery(In, wire_name="risk_bulk_query", source="CONTRACT 8"):
@@ -69,33 +67,24 @@ def create_risk_signal(
 
 @routes.post("/v1/risk/signals/bulk", scope=Scope.RISK_WRITE, ndjson=True, body_limit=BULK_LIMIT_BYTES)
 async def record_risk_signals(
-    request: Request, query: BulkQuery, caller: Caller, bulk: BulkRecording, signals: Signals, executor: Executor
+    request: Request, query: BulkQuery, caller: Caller, bulk: SignalRecording, signals: Signals, executor: Executor
 ) -> BulkOut:
     """Record many signals, one a line; a line that is no signal is reported and the others are recorded.
 
     The body is NDJSON of up to 50 MiB and 700,000 lines, each as the body of `POST /v1/risk/signals`. With an
     Idempotency-Key a broken request can be sent again and continues where it ended.
     """
-    require_few_lines(request.unparsed)
-    key, owner = request.header(HEADER), str(caller.tenant_id)
-    progress_id = None if key is None else await executor.run_in_thread(identify_request, caller, key, request.unparsed)
-    options = BulkOptions(query.backfill, progress_id)
-    begin = partial(bulk.begin, options)
-    begun, accepted = begin() if key is None else await executor.write(begin), 0
-    lines = bulk.read_lines(request.unparsed, began_at=begun.began_at)
     highest: dict[str, float] = {}
-    while (batch := await _parse_batch(lines, owner, executor)) is not None:
-        done = max(accepted, min(begun.recorded, accepted + len(batch)))
-        accepted += len(batch)
-        while done < accepted:
-            async with executor.bulk.piece() as time_s:
-                part = bulk.take_slice(batch[done - accepted :], time_s)
-                done += len(part)
-                await executor.write(partial(bulk.record_slice, part, done, options, caller))
+
+    def note_scores(batch: Sequence[NewSignal]) -> None:
         for each in batch:
             highest[each.source] = max(each.score, highest.get(each.source, 0))
+
+    recorded = await record_lines(
+        request, bulk, caller=caller, executor=executor, is_backfill=query.backfill, on_batch=note_scores
+    )
     warn = partial(signals.warn_about_scale, highest, caller=caller)
-    return render_bulk(lines, accepted, await executor.run_in_thread(warn))
+    return render_bulk(recorded.lines, recorded.accepted, await executor.run_in_thread(warn))
 
 
 @routes.get("/v1/risk/signals", scope=Scope.RISK_READ)
@@ -142,8 +131,3 @@ def get_risk_signal(id: UUID, caller: Caller, signals: Signals) -> SignalOut:
     `case_id` is the case that it opened or joined, `event_id` the raw event that it was made from.
     """
     return render_signal(signals.get(id, caller=caller))
-
-
-async def _parse_batch(lines: Lines[NewSignal], owner: str, executor: Executor) -> Sequence[NewSignal] | None:
-    async with executor.bulk.piece():
-        return await executor.bodies.run(owner, lines.parse_batch)

@@ -17,6 +17,7 @@ from support.access import PASSWORD
 from support.api_tour.recording import TourRecorder
 from support.api_tour.stations_of_agents import visit_agents
 from support.api_tour.stations_of_delegations import visit_delegations
+from support.api_tour.stations_of_events import visit_events
 from support.api_tour.stations_of_people import (
     visit_accounts,
     visit_billing,
@@ -403,5 +404,6 @@ STATIONS = (
     ),
     *(visit_log, visit_policies, visit_risk, visit_webhooks, visit_lake, visit_blog, visit_protections, visit_billing),
     *(visit_billing_portal, visit_receipts, visit_agents, visit_delegations, visit_votes, visit_runs, visit_trust),
+    visit_events,
     *(visit_consumer_pages, visit_operations, visit_errors),
 )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import UUID
 
 from attestlab.agents.compliance.rules import EntityKind, Regulation
 from attestlab.agents.compliance.shapes import ComplianceCheckIn
 from attestlab.agents.delegation.shapes import DelegationIn
 from attestlab.agents.keys import prepare_key
+from attestlab.agents.observability.rules import AgentEventStatus
+from attestlab.agents.observability.shapes import AgentEventIn
 from attestlab.agents.runs.rules import StepStatus
 from attestlab.agents.runs.shapes import PlannedStepIn, RunCompleteIn, RunIn, RunPlanIn, RunStepIn
 from attestlab.agents.sessions.service import AgentTokens
@@ -36,6 +39,7 @@ def employ_agents(lab: Installation, name: str, caller: Caller) -> None:
     stopped = register(lab, f"{name} stopped", caller)
     hear_votes(lab, root, stopped, name, caller)
     record_runs(lab, root, name, caller)
+    report_events(lab, root, opened.session.row.id, name, caller)
     check_compliance(lab, child, caller)
     end_delegation(lab, root, name, caller)
     services.keys.compromise(stopped.id, stopped.key_id, reason=f"{name} lost it", caller=caller)
@@ -87,6 +91,15 @@ def record_runs(lab: Installation, agent: AgentRecord, name: str, caller: Caller
             lab.agents.runs.record(run.id, sent, caller=caller)
         if recorded is row:
             lab.agents.runs.complete(run.id, RunCompleteIn(), caller=caller)
+
+
+def report_events(lab: Installation, agent: AgentRecord, session_id: UUID, name: str, caller: Caller) -> None:
+    """An event that went well, and one of a session that did not."""
+    attributes: dict[str, object] = {"tool": name}
+    went_well = AgentEventIn(agent_id=str(agent.id), event_type="tool.call", latency_ms=12.5, attributes=attributes)
+    failed = {"status": AgentEventStatus.ERROR, "session_id": session_id}
+    for body in (went_well, went_well.model_copy(update=failed)):
+        lab.agents.events.report(body, caller=caller)
 
 
 def check_compliance(lab: Installation, agent: AgentRecord, caller: Caller) -> None:
