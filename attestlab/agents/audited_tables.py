@@ -21,7 +21,7 @@ AUDITED_TABLES: Final[dict[str, Table]] = {
     "agent_refresh_token": refresh_tokens,
     "witness_request": requests,
     "witness_vote": votes,
+    "compliance_check": checks,
     "run": runs,
     "run_step": steps,
-    "compliance_check": checks,
 }

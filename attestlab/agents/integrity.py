@@ -1,14 +1,22 @@
-"""Integrity check of agents: status and keys are those of the newest entries of their chains in the log."""
+"""Integrity checks of agents: status and keys are those of the newest entries of their chains in the log.
+
+`RECORD_CHECKS` has these and the checks of all parts of agents, by the kind of problem that fsck reports.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from sqlalchemy import Connection, select
 
 from attestlab.agents import store
+from attestlab.agents.observability import integrity as event_integrity
 from attestlab.agents.rules import AgentStatus
+from attestlab.agents.runs import integrity as run_integrity
 from attestlab.agents.tables import AgentKeyRecord, AgentRecord
+from attestlab.agents.trust import integrity as trust_integrity
+from attestlab.agents.witnessing import integrity as vote_integrity
 from attestlab.core.db.tables import iterate
 from attestlab.issuers.integrity import build_key_members, find_differences
 from attestlab.log import agent_entries
@@ -52,3 +60,13 @@ def _check_keys(connection: Connection) -> Iterator[tuple[str, str]]:
             yield row.kid, f"the row differs from the log in {wrong}"
     if (chains := log_store.count_of_subjects(connection, EntryType.AGENT_KEY)) != count:
         yield "count", f"{chains} chains of {EntryType.AGENT_KEY.value}, {count} keys"
+
+
+RECORD_CHECKS: Final[dict[str, Callable[[Connection], Iterator[tuple[str, str]]]]] = {
+    "agent": find_inconsistencies,
+    "witness_vote": vote_integrity.find_inconsistencies,
+    "agent_event": event_integrity.find_inconsistencies,
+    "run": run_integrity.find_inconsistencies,
+    "trust": trust_integrity.find_inconsistencies,
+}
+CHAINS: Final = (event_integrity.CHAIN, trust_integrity.CHAIN)

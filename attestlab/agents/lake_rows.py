@@ -1,4 +1,4 @@
-"""Rows of agents, their sessions, delegations and votes for analysis; without names of people and secrets."""
+"""Rows of agents and all that belongs to them for analysis; without names of people and secrets."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+import orjson
 from sqlalchemy import Connection, Row, Table, select
 
 from attestlab.agents import store
+from attestlab.agents.compliance.store import checks
+from attestlab.agents.compliance.tables import ComplianceCheckRecord
 from attestlab.agents.delegation.store import delegations
 from attestlab.agents.rules import format_agent_id
 from attestlab.agents.sessions.store import sessions
 from attestlab.agents.witnessing.store import requests, votes
+from attestlab.core.db.tables import iterate
 
 ROWS_PER_FETCH = 2_000
 
@@ -35,6 +39,7 @@ class AgentRow(NamedTuple):
     custody: str
     key_id: str
     discoverable: bool
+    trust_score: float
     created_by_user_id: UUID | None
     owner_user_id: UUID | None
     expires_at: datetime | None
@@ -76,6 +81,24 @@ class DelegationRow(NamedTuple):
     revoked_at: datetime | None
     revoked_because: str | None
     revoked_index: int | None
+    created_at: datetime
+
+
+class ComplianceFindingRow(NamedTuple):
+    """The answer of one control, with the check that it belongs to."""
+
+    id: UUID
+    check_id: UUID
+    tenant_id: UUID
+    entity_type: str
+    entity_id: UUID
+    regulation: str
+    check_status: str
+    control: str
+    severity: str
+    passed: bool
+    title: str
+    evidence: str
     created_at: datetime
 
 
@@ -124,6 +147,24 @@ def select_delegations(connection: Connection, tenant_id: UUID) -> Iterator[Dele
     """Return the delegations between a tenant's agents as they are now."""
     for row in _select(connection, delegations, DelegationRow._fields, tenant_id):
         yield DelegationRow(**row._asdict() | {"scopes": row.scopes.split()})
+
+
+def select_findings(connection: Connection, tenant_id: UUID) -> Iterator[ComplianceFindingRow]:
+    """Return the findings of a tenant's compliance checks."""
+    query = select(*checks.c).where(checks.c.tenant_id == tenant_id).order_by(checks.c.id)
+    for check in iterate(connection.execute(query.execution_options(yield_per=ROWS_PER_FETCH)), ComplianceCheckRecord):
+        for finding in orjson.loads(check.findings):
+            yield ComplianceFindingRow(
+                id=UUID(finding.pop("finding_id")),
+                check_id=check.id,
+                tenant_id=check.tenant_id,
+                entity_type=check.entity_type,
+                entity_id=check.entity_id,
+                regulation=check.regulation,
+                check_status=check.status,
+                **finding,
+                created_at=check.created_at,
+            )
 
 
 def select_votes(connection: Connection, tenant_id: UUID) -> Iterator[VoteRow]:

@@ -244,10 +244,6 @@ def _build_row(prepared: PreparedAgent, caller: Caller, now: datetime) -> AgentR
         changed_index=None,
         created_at=now,
         updated_at=now,
-        card_signature=None,
-        owner_left_at=None,
-        trust_score=rules.INITIAL_TRUST_SCORE,
-        passed_check_at=None,
     )
 
 

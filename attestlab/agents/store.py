@@ -67,7 +67,7 @@ def find(execute: Execute, agent_id: UUID) -> AgentRecord | None:
 def list_by_ids(execute: Execute, agent_ids: Collection[UUID]) -> dict[UUID, AgentRecord]:
     """List agents of any tenant by id; those that do not exist are left out."""
     found: dict[UUID, AgentRecord] = {}
-    for ids in _batches(agent_ids):
+    for ids in batch_ids(agent_ids):
         rows = fetch_all(execute(select(*agents.c).where(agents.c.id.in_(ids))), AgentRecord)
         found |= {row.id: row for row in rows}
     return found
@@ -76,7 +76,7 @@ def list_by_ids(execute: Execute, agent_ids: Collection[UUID]) -> dict[UUID, Age
 def list_children(execute: Execute, parent_ids: Collection[UUID]) -> list[AgentRecord]:
     """List the agents to which others delegated, whatever their status."""
     found: list[AgentRecord] = []
-    for ids in _batches(parent_ids):
+    for ids in batch_ids(parent_ids):
         found += fetch_all(execute(select(*agents.c).where(agents.c.parent_agent_id.in_(ids))), AgentRecord)
     return found
 
@@ -120,7 +120,7 @@ def count(execute: Execute, tenant_id: UUID) -> int:
 def list_ancestors(execute: Execute, agent_ids: Collection[UUID]) -> dict[UUID, list[Ancestor]]:
     """List the agents above each of these, the nearest first; those without a parent are left out."""
     found: defaultdict[UUID, list[Ancestor]] = defaultdict(list)
-    for ids in _batches(agent_ids):
+    for ids in batch_ids(agent_ids):
         for row in fetch_all(execute(_select_ancestors(ids)), Ancestor):
             found[row.of].append(row)
     return found
@@ -157,7 +157,7 @@ def find_overdue(tx: Transaction, *, now: datetime, limit: int) -> list[AgentRec
 def list_keys(execute: Execute, agent_ids: Collection[UUID]) -> Mapping[UUID, list[AgentKeyRecord]]:
     """List the keys of several agents by agent, newest first."""
     found: defaultdict[UUID, list[AgentKeyRecord]] = defaultdict(list)
-    for ids in _batches(agent_ids):
+    for ids in batch_ids(agent_ids):
         query = select(*keys.c).where(keys.c.agent_id.in_(ids)).order_by(keys.c.log_index.desc())
         for row in fetch_all(execute(query), AgentKeyRecord):
             found[row.agent_id].append(row)
@@ -216,12 +216,13 @@ def delete_overdue_challenges(tx: Transaction, *, now: datetime) -> None:
 def list_active_people(execute: Execute, user_ids: Collection[UUID]) -> frozenset[UUID]:
     """List those of these people who are active."""
     found: set[UUID] = set()
-    for ids in _batches(user_ids):
+    for ids in batch_ids(user_ids):
         is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
         found |= set(execute(select(users.c.id).where(users.c.id.in_(ids), is_active)).scalars())
     return frozenset(found)
 
 
-def _batches(ids: Collection[UUID]) -> list[list[UUID]]:
+def batch_ids(ids: Collection[UUID]) -> list[list[UUID]]:
+    """Divide ids into lists that a query can bind."""
     listed = list(ids)
     return [listed[start : start + IDS_PER_QUERY] for start in range(0, len(listed), IDS_PER_QUERY)]

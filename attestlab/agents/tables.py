@@ -7,6 +7,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Double, Index, text
 from sqlmodel import Field
 
+from attestlab.agents.rules import INITIAL_TRUST_SCORE
 from attestlab.core.db.tables import model_of, short_repr
 from attestlab.core.records.row_digest import UNDIGESTED
 
@@ -50,10 +51,12 @@ class AgentRecord(NamedTuple):
     changed_index: Annotated[int | None, Field(sa_type=BigInteger)]
     created_at: datetime
     updated_at: datetime
-    card_signature: Annotated[str | None, Field(sa_column_kwargs=SINCE_0040)]
-    owner_left_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0040)]
-    trust_score: Annotated[float, Field(sa_type=Double, sa_column_kwargs=UNDIGESTED | {"server_default": "0.5"})]
-    passed_check_at: Annotated[datetime | None, Field(sa_column_kwargs=UNDIGESTED)]
+    card_signature: Annotated[str | None, Field(sa_column_kwargs=SINCE_0040)] = None
+    owner_left_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0040)] = None
+    trust_score: Annotated[float, Field(sa_type=Double, sa_column_kwargs=UNDIGESTED | {"server_default": "0.5"})] = (
+        INITIAL_TRUST_SCORE
+    )
+    passed_check_at: Annotated[datetime | None, Field(sa_column_kwargs=UNDIGESTED)] = None
 
 
 _EXPIRING = "expires_at IS NOT NULL AND status <> 'revoked'"

@@ -23,6 +23,7 @@ from attestlab.client.collections.attestations import AttestationCollection
 from attestlab.client.collections.audit import AuditCollection
 from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.collections.billing import BillingCollection
+from attestlab.client.collections.compliance import ComplianceCollection
 from attestlab.client.collections.decisions import DecisionCollection
 from attestlab.client.collections.delegations import DelegationCollection
 from attestlab.client.collections.enforcement import CaseCollection, ChallengeCollection, ListCollection
@@ -61,6 +62,7 @@ NOUNS: dict[str, type] = {
     "agents": AgentCollection,
     "agent_sessions": AgentSessionCollection,
     "delegations": DelegationCollection,
+    "compliance": ComplianceCollection,
     "witness": VoteRequestCollection,
     "audit": AuditCollection,
     "billing": BillingCollection,

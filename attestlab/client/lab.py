@@ -20,6 +20,7 @@ from attestlab.client.collections.agents import AgentCollection
 from attestlab.client.collections.attestations import AttestationCollection, MintOptions, mint
 from attestlab.client.collections.audit import AuditCollection
 from attestlab.client.collections.billing import BillingCollection
+from attestlab.client.collections.compliance import ComplianceCollection
 from attestlab.client.collections.decisions import DecisionCollection
 from attestlab.client.collections.delegations import DelegationCollection
 from attestlab.client.collections.enforcement import CaseCollection, ChallengeCollection, ListCollection
@@ -103,6 +104,7 @@ class Lab:
         self.agents = AgentCollection(self._client)
         self.agent_sessions = AgentSessionCollection(self._client)
         self.delegations = DelegationCollection(self._client)
+        self.compliance = ComplianceCollection(self._client)
         self.witness = VoteRequestCollection(self._client)
         self.verifications = Rows.of_dataset(self._client, "verifications")
 

@@ -22,11 +22,7 @@ from attestlab import migrations
 from attestlab.agents import integrity as agent_integrity
 from attestlab.agents import store as agent_store
 from attestlab.agents.audited_tables import AUDITED_TABLES
-from attestlab.agents.observability import integrity as agent_event_integrity
-from attestlab.agents.runs import integrity as run_integrity
 from attestlab.agents.tables import AgentKeyRecord
-from attestlab.agents.trust import integrity as trust_integrity
-from attestlab.agents.witnessing import integrity as vote_integrity
 from attestlab.attestations import integrity as attestation_integrity
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.bundle.verifier import verify_entry_subject
@@ -102,8 +98,7 @@ Row = TypeVar("Row", bound=_SignedColumns)
 _OTHER_CHAINS = (
     *(outbox.CHAIN, idempotency_store.CHAIN, idempotency_store.BEGINNING, cosignatures.CHAIN),
     *risk_integrity.CHAINS,
-    agent_event_integrity.CHAIN,
-    *trust_integrity.CHAINS,
+    *agent_integrity.CHAINS,
 )
 ATTESTATIONS_PER_PART = 4_000  # less than a second of work, so that all processes end at about the same time
 
@@ -236,16 +231,9 @@ def _check_issuers(connection: Connection) -> Iterator[Problem]:
 
 
 def _check_agents(connection: Connection) -> Iterator[Problem]:
-    """Compare agents, keys and runs with the log, votes and steps with signatures, the others with their chains."""
-    checks = {
-        "agent": agent_integrity,
-        "witness_vote": vote_integrity,
-        "agent_event": agent_event_integrity,
-        "run": run_integrity,
-        "trust": trust_integrity,
-    }
-    for kind, check in checks.items():
-        yield from (Problem(kind, *found) for found in check.find_inconsistencies(connection))
+    """Compare agents, keys and runs with the log, votes and steps with signatures, events and trust with chains."""
+    for kind, check in agent_integrity.RECORD_CHECKS.items():
+        yield from (Problem(kind, *found) for found in check(connection))
 
 
 def _check_keys(connection: Connection, lab: Installation) -> Iterator[Problem]:

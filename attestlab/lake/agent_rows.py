@@ -1,4 +1,4 @@
-"""The data sets of machine agents: agents, their sessions, delegations and votes, as they are now."""
+"""The data sets of machine agents and of all that belongs to them, as they are now."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ AGENTS = CurrentRows(
         "custody": Column(TEXT, "Who holds its private key. Format: managed or external."),
         "key_id": Column(TEXT, "Its newest key. Format: agk_ and 24 hex digits."),
         "discoverable": Column(BOOL, "Whether its card and its public keys are public. Format: true or false."),
+        "trust_score": Column(NUMBER, "How far its evidence reaches; 0.5 without any. Format: 0.000-1.000."),
         "created_by_user_id": Column(TEXT, "The person who registered it. Format: UUID, 36 characters.", nullable=True),
         "owner_user_id": Column(TEXT, "The person who answers for it. Format: UUID, 36 characters.", nullable=True),
         "expires_at": Column(TIME, "From then on it is revoked. Format: UTC, microseconds.", nullable=True),
@@ -100,4 +101,23 @@ WITNESS_VOTES = CurrentRows(
         "created_at": Column(TIME, "When the vote counted. Format: UTC, microseconds."),
     },
     lake_rows.select_votes,
+)
+COMPLIANCE_FINDINGS = CurrentRows(
+    "compliance_findings",
+    {
+        "id": Column(TEXT, "The finding. Format: UUID, 36 characters."),
+        "check_id": Column(TEXT, "The check. Format: UUID, 36 characters."),
+        "tenant_id": _TENANT,
+        "entity_type": Column(TEXT, "What was checked. Format: agent, issuer or tenant."),
+        "entity_id": Column(TEXT, "The agent, issuer or tenant. Format: UUID, 36 characters."),
+        "regulation": Column(TEXT, "What selected the controls. Format: baseline or the name of a regulation."),
+        "check_status": Column(TEXT, "The result of the check. Format: passed, warning or failed."),
+        "control": Column(TEXT, "The control. Format: a name of the table in docs/agents.md."),
+        "severity": Column(TEXT, "How much a failure matters. Format: low, medium or high."),
+        "passed": Column(BOOL, "Whether the fact meets the control. Format: true or false."),
+        "title": Column(TEXT, "What the control asks. Format: one line."),
+        "evidence": Column(TEXT, "The fact. Format: one sentence."),
+        "created_at": Column(TIME, "When the facts were read. Format: UTC, microseconds."),
+    },
+    lake_rows.select_findings,
 )

@@ -177,6 +177,7 @@ class TenantLake:
         self.delegations = self._reader("delegations")
         self.agent_events = self._reader("agent_events")
         self.witness_votes = self._reader("witness_votes")
+        self.compliance_findings = self._reader("compliance_findings")
 
     def sql(self, query: str, parameters: SqlParameters = None) -> Relation:
         """Run one query that reads the data sets by their names, all as of one moment.

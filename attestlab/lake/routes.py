@@ -47,8 +47,8 @@ async def get_lake_dataset(
 
     A client that accepts `application/vnd.apache.arrow.stream` gets Arrow. The data set needs its scope:
     `attestations:read` for attestations, receipts, verifications and inbox_items, `issuers:read` for issuers,
-    `audit:read` for audit, `risk:read` for signals, raw_events, cases and challenges, `policies:read` for decisions and
-    policies, `webhooks:read` for deliveries, `billing:read` for usage and invoices,
+    `audit:read` for audit and compliance_findings, `risk:read` for signals, raw_events, cases and challenges,
+    `policies:read` for decisions and policies, `webhooks:read` for deliveries, `billing:read` for usage and invoices,
     `agents:read` for agents, agent_sessions, delegations and witness_votes.
     """
     columns = [] if query.columns is None else query.columns.split(",")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from attestlab.agents.compliance.rules import CheckStatus, Control, EntityKind, Regulation, Severity
 from attestlab.agents.observability.rules import AgentEventStatus
 from attestlab.agents.rules import AgentStatus, AgentType
 from attestlab.agents.runs.rules import RunStatus
@@ -211,6 +212,18 @@ ALL = (
         "created_at",
         Scope.AGENTS_READ,
         {"verdict": [VoteVerdict], "request_status": [VoteRequestStatus]},
+    ),
+    LakeView(
+        (agent_rows.COMPLIANCE_FINDINGS,),
+        "created_at",
+        Scope.AUDIT_READ,
+        {
+            "entity_type": [EntityKind],
+            "regulation": [Regulation],
+            "check_status": [CheckStatus],
+            "control": [Control],
+            "severity": [Severity],
+        },
     ),
 )
 BY_NAME = {view.name: view for view in ALL}

@@ -10,6 +10,7 @@ import pytest
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan, Scope
 from support.agents import AGENTS, SESSIONS, make_delegation, open_session, register_agent
+from support.compliance import check_agent
 from support.orgs import TenantClients
 from support.runs import complete_run
 from support.votes import get_consensus, request_votes, vote
@@ -123,3 +124,19 @@ def test_the_log_of_suspended_agents_and_ended_runs_is_a_data_set(client: httpx.
 
     assert rows["run.completed", "completed"]["log_index"] == run["log_index"]
     assert ("agent.status", "suspended") in rows
+
+
+@pytest.mark.both_engines
+def test_findings_are_the_answers_of_the_checks(client: httpx.Client) -> None:
+    agent = register_agent(client, scopes=["docs:*"])
+    check = check_agent(client, agent, regulation="GDPR")
+
+    rows = {row["id"]: row for row in read_rows(client, "compliance_findings")}
+    assert len(rows) == len(check["findings"])
+    for finding in check["findings"]:
+        row = rows[finding.pop("finding_id")]
+        assert {name: row[name] for name in finding} == finding
+        assert (row["check_id"], row["check_status"], row["regulation"]) == (check["check_id"], "failed", "GDPR")
+        assert (row["entity_type"], row["entity_id"]) == ("agent", agent["id"])
+    (row,) = [row for row in read_rows(client, "agents") if row["id"] == agent["id"]]
+    assert row["trust_score"] == client.get(f"{AGENTS}/{agent['id']}").json()["trust_score"] != 0.5

@@ -19,7 +19,6 @@ NOT_ASKED = "no analyst has asked for it; `httpx` calls it"
 BLOG = "editors use HTTP, or the command `attestlab blog import`"
 FORMS_OF_STRANGERS = ("reset-password", "signin", "signup", "verify-email")
 ACCOUNT = "a person changes their account on its pages"
-TRUST = "the facade has no trust and no compliance yet"
 RUNS = "the facade has no runs of agents yet"
 WITHOUT_VERB = {
     **dict.fromkeys(("GET /", "GET /a/{id}", "GET /a/{id}/badge.svg", "GET /assets/{name}", "GET /docs"), PAGE),
@@ -86,12 +85,10 @@ WITHOUT_VERB = {
     **dict.fromkeys(("GET /v1/agents/{id}", "GET /v1/agent-sessions/{id}"), "an index, as above"),
     "GET /v1/delegations/{id}": "an index, as above",
     "POST /v1/agents/challenges": "`register` and `rotate` ask for it when they get a key",
+    "GET /v1/compliance/checks/{id}": "an index, as above",
     **dict.fromkeys((f"{method} /v1/orchestrations" for method in ("GET", "POST")), RUNS),
     "GET /v1/orchestrations/{id}": RUNS,
     **dict.fromkeys((f"POST /v1/orchestrations/{{id}}/{verb}" for verb in ("steps", "complete")), RUNS),
-    **dict.fromkeys((f"GET /v1/agents/{{id}}/trust{what}" for what in ("", "/history")), TRUST),
-    **dict.fromkeys((f"{method} /v1/compliance/checks" for method in ("GET", "POST")), TRUST),
-    "GET /v1/compliance/checks/{id}": TRUST,
     "GET /v1/witness/requests/{id}": "an index, as above",
 }
 VERBS = {
@@ -115,6 +112,10 @@ VERBS = {
     "POST /v1/agents/{id}/revoke": "AgentHandle.revoke",
     "POST /v1/agents/{id}/sign": "AgentHandle.sign",
     "POST /v1/agents/{id}/suspend": "AgentHandle.suspend",
+    "GET /v1/agents/{id}/trust": "AgentHandle.trust",
+    "GET /v1/agents/{id}/trust/history": "AgentHandle.trust_history",
+    "GET /v1/compliance/checks": "compliance.list",
+    "POST /v1/compliance/checks": "compliance.check",
     "GET /v1/agent-sessions": "agent_sessions.list",
     "POST /v1/agent-sessions": "AgentHandle.session",
     "POST /v1/agent-sessions/introspect": "agent_sessions.introspect",

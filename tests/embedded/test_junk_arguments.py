@@ -33,7 +33,7 @@ LOGIN = {"subject_id": "u", "outcome": "success", "occurred_at": "2026-11-01T09:
 REASON = "a reason that is long enough"
 NOUNS = (
     *("attestations", "audit", "cases", "challenges", "decisions", "issuers", "lists", "log", "people", "policies"),
-    *("signals", "webhooks", "verifications", "agents", "agent_sessions", "delegations", "witness"),
+    *("signals", "webhooks", "verifications", "agents", "agent_sessions", "delegations", "witness", "compliance"),
 )
 CLAIM = ("door", "locked", "yes")
 LISTINGS = (*(noun for noun in NOUNS if noun not in ("log", "verifications")), "checkpoints", "events")
@@ -132,6 +132,8 @@ def make_values(subjects: dict[str, Any], folder: Path) -> dict[str, Any]:
         **{"display_name": "A", "session": uuid4(), "refresh_token": "alr_x", "token": "als_x", "agent_id": uuid4()},
         **{"delegation": uuid4(), "chain": ["a.b.c"], "challenge": "c", "audience": "https://lab.invalid/"},
         **{"now": datetime(2026, 11, 1, tzinfo=UTC), "signing_input": "e30.e30"},
+        **{"regulation": "GDPR", "until": "2026-11-02"},
+        **{"parent_id": uuid4(), "child_id": uuid4()},
         **{"parent_id": uuid4(), "child_id": uuid4(), "claim": CLAIM, "of": subjects["agent"].id},
         **{"verdict": "confirm", "request_id": uuid4(), "claim_sha256": "x"},
         "logins": [{**LOGIN, "kind": kind} for kind in (None, "takeover")],

@@ -21,6 +21,7 @@ from attestlab.lake import views
 from attestlab.orgs.rules import Plan, Scope
 from support.agents import make_delegation, open_session
 from support.attestations import make_mint_body, mint
+from support.compliance import check_agent
 from support.in_process_server import wait_until
 from support.issuers import register_issuer
 from support.orgs import TenantClients, create_api_key
@@ -76,6 +77,7 @@ def record_everything(key: httpx.Client) -> dict[str, Any]:
     made = make_delegation(key)
     open_session(key, made["child"])
     vote(key, request_votes(key), made["child"])
+    check_agent(key, made["child"])
     return signal
 
 

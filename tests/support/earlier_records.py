@@ -98,6 +98,14 @@ def undo_revision_39(connection: Connection) -> None:
         connection.exec_driver_sql(f"DROP TABLE {table}")
 
 
+def undo_revision_43(connection: Connection) -> None:
+    """Drop the tables of compliance and trust, and the columns of agents that follow from them."""
+    for table in ("agent_trust_due", "agent_trust_changes", "compliance_checks"):
+        connection.exec_driver_sql(f"DROP TABLE {table}")
+    for column in ("trust_score", "passed_check_at"):
+        connection.exec_driver_sql(f"ALTER TABLE agents DROP COLUMN {column}")
+
+
 def undo_revision_40(connection: Connection) -> None:
     """Drop the settings of agents, the signatures of their cards, and when their owners left."""
     connection.exec_driver_sql("DROP TABLE agent_settings")
@@ -117,14 +125,6 @@ def undo_revision_42(connection: Connection) -> None:
         connection.exec_driver_sql(f"DROP TABLE {table}")
 
 
-def undo_revision_43(connection: Connection) -> None:
-    """Drop the tables of compliance and trust, and the columns of agents that follow from them."""
-    for table in ("agent_trust_due", "agent_trust_changes", "compliance_checks"):
-        connection.exec_driver_sql(f"DROP TABLE {table}")
-    for column in ("trust_score", "passed_check_at"):
-        connection.exec_driver_sql(f"ALTER TABLE agents DROP COLUMN {column}")
-
-
 UNDO = {
     26: undo_revision_26,
     27: undo_revision_27,
@@ -141,9 +141,9 @@ UNDO = {
     38: undo_revision_38,
     39: undo_revision_39,
     40: undo_revision_40,
+    43: undo_revision_43,
     41: undo_revision_41,
     42: undo_revision_42,
-    43: undo_revision_43,
 }
 
 

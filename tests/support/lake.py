@@ -42,7 +42,7 @@ DATASETS = (
 )
 CURRENT = (
     *("issuers", "policies", "cases", "challenges", "inbox_items", "usage", "invoices"),
-    *("agents", "agent_sessions", "delegations", "witness_votes"),
+    *("agents", "agent_sessions", "delegations", "witness_votes", "compliance_findings"),
 )
 QUESTION = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import httpx
 
+from attestlab.agents.observability.rules import AgentEventStatus
+from attestlab.agents.observability.store import NUMBERED
+from attestlab.agents.observability.tables import AgentEventRecord
+from attestlab.core.ids import new_id
 from attestlab.installation import Installation
-from support.agents import AGENTS
+from attestlab.risk.numbering import UNNUMBERED
+from support.agents import AGENTS, find_agent
 
 
 def get_trust(client: httpx.Client, agent: dict[str, Any]) -> dict[str, Any]:
@@ -48,3 +54,30 @@ def sweep_scores(lab: Installation) -> int:
             lab.agents.trust_keeper.write_due(tx)
         batches += 1
     return batches
+
+
+def report_outcomes(
+    lab: Installation, agent: dict[str, Any], *, ok: int, failed: int = 0, own_session: str | None = None
+) -> None:
+    """Record events of an agent, by another or through the agent's own session."""
+    row, now = find_agent(lab, agent["id"]), lab.clock.now()
+    statuses = [AgentEventStatus.OK] * ok + [AgentEventStatus.ERROR] * failed
+    records = [
+        AgentEventRecord(
+            seq=UNNUMBERED,
+            id=new_id(now),
+            tenant_id=row.tenant_id,
+            agent_id=row.id,
+            event_type="tool.call",
+            status=status.value,
+            latency_ms=None,
+            attributes="{}",
+            session_id=None,
+            reporting_session_id=None if own_session is None else UUID(own_session),
+            occurred_at=now,
+            created_at=now,
+        )
+        for status in statuses
+    ]
+    with lab.storage.write() as tx:
+        NUMBERED.add(tx, records)

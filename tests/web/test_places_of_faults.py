@@ -88,12 +88,12 @@ AGENT_FAULTS = [
     Fault("create_witness_vote", {**VOTE, "signature": "a.b.c"}, "/signature", {"id": "vote_request"}),
     Fault("report_agent_event", {"agent_id": "agent", "event_type": "Tool"}, "/event_type"),
     Fault("report_agent_event", {"agent_id": "agent", "event_type": "a.b", "latency_ms": -1}, "/latency_ms"),
+    Fault("create_compliance_check", {"entity_type": "tenant", "entity_id": "7"}, "/entity_id"),
     Fault("start_run", {"agent_id": "agent", "name": TWO_LINES, "plan": ROW}, "/name"),
     Fault("start_run", {"agent_id": "agent", "name": "R", "plan": {"steps": [{"id": "a"}]}}, "/plan/steps/0/type"),
     Fault("record_run_step", {**STEP, "step_id": "none"}, "/step_id", {"id": "run"}),
     Fault("record_run_step", {**STEP, "inputs_hash": "0"}, "/inputs_hash", {"id": "run"}),
     Fault("complete_run", {"status": "running"}, "/status", {"id": "run"}),
-    Fault("create_compliance_check", {"entity_type": "tenant", "entity_id": "7"}, "/entity_id"),
     Fault("open_agent_session", {"agent_id": "agent", "audience": ["ftp://a.example"]}, "/audience/0"),
 ]
 FAULTS = [

@@ -11,6 +11,7 @@ from sqlalchemy import select
 
 from attestlab.agents import store as agent_store
 from attestlab.agents.compliance import store as compliance_store
+from attestlab.agents.observability import store as event_store
 from attestlab.agents.rules import format_agent_id
 from attestlab.agents.tables import AgentRecord
 from attestlab.agents.trust.rules import RiskFact, TrustFacts
@@ -21,6 +22,7 @@ from attestlab.risk.rules import EntityType
 from attestlab.risk.signals.store import RiskSignalRecord, signals
 
 SIGNAL_SOURCE: Final = "agent"
+OUTCOME_WINDOW: Final = timedelta(days=30)
 MAX_PENALTIES: Final = 100
 PENALTY_WINDOW: Final = timedelta(days=140)  # ten half-lives: less than a thousandth is left of any penalty
 
@@ -49,6 +51,7 @@ def collect_facts(
     found = {}
     for row in rows:
         check, key = last_checks.get(row.id), keys[row.key_id]
+        outcomes = event_store.count_outcomes(execute, row.id, now - OUTCOME_WINDOW)
         decisions = vote_store.count_decisions(execute, row.id)
         facts = TrustFacts(
             key_age=max(timedelta(0), now - key.created_at),
@@ -57,6 +60,8 @@ def collect_facts(
             checks=counts.get(row.id, 0),
             passed_controls=0 if check is None else check.passed_controls,
             asked_controls=0 if check is None else check.asked_controls,
+            succeeded_events=outcomes.ok,
+            events=outcomes.ok + outcomes.failed,
             confirmed_requests=decisions.confirmed,
             decided_requests=decisions.decided,
         )

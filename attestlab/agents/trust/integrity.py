@@ -12,13 +12,13 @@ from attestlab.agents.rules import INITIAL_TRUST_SCORE
 from attestlab.agents.store import agents
 from attestlab.agents.trust import store
 
-CHAINS = (store.NUMBERED.chain,)
+CHAIN = store.NUMBERED.chain
 
 
 def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
     """Yield breaks of the chain, and agents that differ from their history or checks, as (place, problem)."""
     for message in store.NUMBERED.find_breaks(connection):
-        yield store.NUMBERED.chain, message
+        yield CHAIN, message
     yield from _check_scores(connection)
     yield from _check_passed(connection)
 

@@ -2,7 +2,8 @@
 
 Before a commit, the scores of the agents with new evidence or new risk signals are computed again, then those of the
 agents below them whose cap moved. Time changes scores too, because penalties and keys age: each agent with evidence is
-due again after a day, and the sweep computes it. Work beyond `MAX_KEPT_PER_WRITE` agents is left to the sweep as well.
+due again after a day, and the sweep computes it. The sweep also counts outcomes, within a minute, and does the work
+beyond `MAX_KEPT_PER_WRITE` agents.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from uuid import UUID
 
 from attestlab.agents import store as agent_store
 from attestlab.agents.evidence import NOTED, NewEvidence
+from attestlab.agents.observability import store as event_store
 from attestlab.agents.rules import TrustCause, parse_agent_id
 from attestlab.agents.tables import AgentRecord
 from attestlab.agents.trust import store
@@ -60,6 +62,8 @@ class TrustKeeper:
             pending = _merge([*noted, *_list_penalized(unwritten)])
             noted.clear()
             self._keep(tx, pending, unwritten)
+        reported = event_store.NUMBERED.list_unwritten(tx)
+        _await_outcomes(tx, {event.agent_id for event in reported if event.reporting_session_id is None}, self.clock)
 
     def has_due(self) -> bool:
         """Whether a score is due, without the writer's lock."""
@@ -141,6 +145,15 @@ def _drop_unknown(tx: Transaction, pending: Pending) -> Pending:
 
 def _postpone(tx: Transaction, rest: Sequence[NewEvidence], now: datetime) -> None:
     store.set_due(tx, [TrustDueRecord(each.agent_id, now, each.cause.value) for each in rest])
+
+
+def _await_outcomes(tx: Transaction, agent_ids: set[UUID], clock: Clock) -> None:
+    """Let the sweep count the outcomes of agents within a minute: there may be thousands in that time."""
+    if not agent_ids:
+        return
+    due_at = clock.now() + OUTCOMES_INTERVAL
+    later = agent_ids - store.list_due(tx.exec, list(agent_ids), until=due_at)
+    store.set_due(tx, [TrustDueRecord(agent_id, due_at, TrustCause.OUTCOMES.value) for agent_id in later])
 
 
 def _list_capped(tx: Transaction, changed: Mapping[UUID, tuple[float, float]]) -> Pending:

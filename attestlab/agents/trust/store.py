@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import delete, select, update
 
-from attestlab.agents.store import agents
+from attestlab.agents.store import agents, batch_ids
 from attestlab.agents.trust.shapes import TrustHistoryQuery
 from attestlab.agents.trust.tables import TrustChange, TrustChangeRecord, TrustDue, TrustDueRecord
 from attestlab.core.db.tables import Execute, fetch_all, table_of
@@ -40,6 +40,14 @@ def find_due(execute: Execute, *, now: datetime, limit: int) -> list[TrustDueRec
     return fetch_all(execute(query), TrustDueRecord)
 
 
+def list_due(execute: Execute, agent_ids: Collection[UUID], *, until: datetime) -> frozenset[UUID]:
+    """List those of these agents whose score is due by a moment."""
+    found: set[UUID] = set()
+    for ids in batch_ids(agent_ids):
+        found |= set(execute(select(due.c.agent_id).where(due.c.agent_id.in_(ids), due.c.due_at <= until)).scalars())
+    return frozenset(found)
+
+
 def delete_due(tx: Transaction, agent_ids: Collection[UUID]) -> None:
     """Forget when the scores of agents are due."""
     tx.exec(delete(due).where(due.c.agent_id.in_(agent_ids)))
@@ -54,8 +62,11 @@ def set_due(tx: Transaction, rows: Sequence[TrustDueRecord]) -> None:
 
 def list_known(execute: Execute, agent_ids: Collection[UUID]) -> frozenset[UUID]:
     """List those of these agents that have had evidence or a risk signal."""
-    query = select(changes.c.agent_id).where(changes.c.agent_id.in_(agent_ids)).distinct()
-    return frozenset(execute(query).scalars())
+    found: set[UUID] = set()
+    for ids in batch_ids(agent_ids):
+        query = select(changes.c.agent_id).where(changes.c.agent_id.in_(ids)).distinct()
+        found |= set(execute(query).scalars())
+    return frozenset(found)
 
 
 def save_scores(tx: Transaction, scores: Mapping[UUID, float]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
+from attestlab.agents.compliance.rules import CheckStatus, Control, EntityKind, Regulation, Severity
 from attestlab.agents.rules import AgentStatus, AgentType
 from attestlab.agents.witnessing.rules import VoteRequestStatus, VoteVerdict
 from attestlab.attestations.receipt_content import ReceiptStatus
@@ -26,6 +27,13 @@ _ENUMS: Mapping[str, Mapping[str, Iterable[type[StrEnum]]]] = {
         "snapshot_status": [IssuerStatus],
         "snapshot_trust_tier": [TrustTier],
         "snapshot_risk_rating": [RiskRating],
+    },
+    "compliance_findings": {
+        "entity_type": [EntityKind],
+        "regulation": [Regulation],
+        "check_status": [CheckStatus],
+        "control": [Control],
+        "severity": [Severity],
     },
     "cases": {"status": [CaseStatus], "outcome": [CaseOutcome]},
     "inbox_items": {"delivery_state": [DeliveryState]},

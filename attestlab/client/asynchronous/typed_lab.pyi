@@ -33,6 +33,7 @@ from attestlab.client.collections.filters import (
     AuditFilterArgs,
     CaseFilterArgs,
     ChallengeFilterArgs,
+    ComplianceFilterArgs,
     DecisionFilterArgs,
     InboxFilterArgs,
     ListFilterArgs,
@@ -58,6 +59,7 @@ from attestlab.client.handles.agent_sessions import (
     AgentSessionOptions,
     AgentTokensHandle,
 )
+from attestlab.client.handles.agent_trust import AgentTrustChangeHandle, AgentTrustHandle
 from attestlab.client.handles.agents import AgentChanges, AgentHandle, AgentKillHandle, AgentLike, AgentOptions
 from attestlab.client.handles.attestations import (
     AttestationHandle,
@@ -85,6 +87,7 @@ from attestlab.client.handles.bundles import (
     ReceiptBundleHandle,
     StoredBundleHandle,
 )
+from attestlab.client.handles.compliance import CheckedLike, ComplianceCheckHandle
 from attestlab.client.handles.delegations import (
     BiscuitHandle,
     ChainVerdictHandle,
@@ -230,6 +233,12 @@ class AsyncAgent(AgentHandle):
         """Suspend the agent: its sessions end, and it opens no other until it is resumed."""
     async def tree(self) -> AgentTreeHandle:
         """Fetch the agents above and below this one, and what each may do now."""
+    async def trust(self) -> AgentTrustHandle:
+        """Read the trust score of the agent as it is now, with all that explains it."""
+    def trust_history(
+        self, *, since: When | None = None, until: When | None = None
+    ) -> AsyncListing[AgentTrustChangeHandle]:
+        """List the changes of the agent's trust score with their causes, newest first."""
     async def update(self, **changes: Unpack[AgentChanges]) -> AsyncAgent:
         """Change the agent; `lab.agents.update` explains the arguments and errors."""
 
@@ -1525,6 +1534,22 @@ class AsyncDelegationNoun:
     ) -> ChainVerdictHandle:
         """Verify a chain of delegations by the service, of whatever tenant; it needs no credential."""
 
+class AsyncComplianceNoun:
+    """The tenant's compliance checks, newest first; each is a self-assessment, no audit and no certificate."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[ComplianceCheckHandle]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[ComplianceCheckHandle]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[ComplianceCheckHandle]: ...
+    async def check(self, what: CheckedLike = None, *, regulation: str = "baseline") -> ComplianceCheckHandle:
+        """Check an agent, an issuer or the tenant by up to ten controls over its own data."""
+    def list(
+        self, *, limit: int | None = None, **filters: Unpack[ComplianceFilterArgs]
+    ) -> AsyncListing[ComplianceCheckHandle]:
+        """List the checks that match all filters, newest first."""
+
 class AsyncVoteRequestNoun:
     """The tenant's requests for votes, newest first; the votes themselves are rows: `lab.witness.votes.df()`."""
     async def count(self) -> int:
@@ -1644,6 +1669,7 @@ class AsyncLab:
     agents: AsyncAgentNoun
     agent_sessions: AsyncAgentSessionNoun
     delegations: AsyncDelegationNoun
+    compliance: AsyncComplianceNoun
     witness: AsyncVoteRequestNoun
     audit: AsyncAuditNoun
     billing: AsyncBillingNoun

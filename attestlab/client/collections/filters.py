@@ -67,6 +67,15 @@ class AgentSessionFilterArgs(TypedDict, total=False):
     status: Literal["active", "expired", "terminated"] | None
 
 
+class ComplianceFilterArgs(TypedDict, total=False):
+    """Filters of compliance checks."""
+
+    entity_type: Literal["agent", "issuer", "tenant"] | None
+    entity_id: UUID | str | None
+    regulation: Literal["baseline", "SOC2", "ISO27001", "GDPR", "HIPAA", "EU_AI_ACT"] | None
+    status: Literal["passed", "warning", "failed"] | None
+
+
 class VoteRequestFilterArgs(TypedDict, total=False):
     """Filters of requests for votes: `originator_agent_id` is the agent that makes the claim."""
 

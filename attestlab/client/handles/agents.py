@@ -30,6 +30,12 @@ from attestlab.client.handles.agent_oversight import (
     sign_own_card,
 )
 from attestlab.client.handles.agent_sessions import AgentSessionOptions, AgentTokensHandle, open_session
+from attestlab.client.handles.agent_trust import (
+    AgentTrustChangeHandle,
+    AgentTrustHandle,
+    fetch_trust,
+    list_trust_changes,
+)
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.delegations import DelegationHandle, delegate
 from attestlab.client.own_keys import OwnKey
@@ -188,6 +194,39 @@ class AgentHandle(AgentOut, Handle):
         ['docs:read']
         """
         return open_session(self._client, self.id, scopes, minutes, key, options)
+
+    def trust(self) -> AgentTrustHandle:
+        """Read the trust score of the agent as it is now, with all that explains it.
+
+        Returns:
+            `score`, all five `components` with value, weight, evidence, contribution and a sentence, the `penalties`
+            of risk signals, and the parent's `cap`.
+
+        >>> agent = lab.agents.register("Novice")
+        >>> agent.trust().score, [part.name for part in agent.trust().components if part.evidence == 0]
+        (0.5, ['compliance', 'success', 'witness'])
+        """
+        return fetch_trust(self._client, self.id)
+
+    def trust_history(self, *, since: When | None = None, until: When | None = None) -> Listing[AgentTrustChangeHandle]:
+        """List the changes of the agent's trust score with their causes, newest first.
+
+        Args:
+            since: only changes at or after this time.
+            until: only changes before it.
+
+        Returns:
+            The changes, which are read page by page when they are wanted; the oldest is the first evidence.
+
+        Raises:
+            ValidationFailed: a time has no offset, or `since` is after `until`.
+
+        >>> agent = lab.agents.register("Examined")
+        >>> check = lab.compliance.check(agent)
+        >>> [(each.cause, each.reference == check.check_id) for each in agent.trust_history()]
+        [('compliance', True)]
+        """
+        return list_trust_changes(self._client, self.id, since, until)
 
     def sign(self, payload: Mapping[str, object], *, key: OwnKey | None = None) -> AgentStatementHandle:
         """Sign a statement of the agent, a JWT of the type `agent-statement+jwt`.

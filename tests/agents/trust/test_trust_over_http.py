@@ -21,7 +21,7 @@ from support.agents import AGENTS, open_session, register_agent
 from support.compliance import CHECKS, check_agent
 from support.in_process_server import make_client
 from support.orgs import TenantClients
-from support.trust import get_stored_score, get_trust, list_changes, report_signal, sweep_scores
+from support.trust import get_stored_score, get_trust, list_changes, report_outcomes, report_signal, sweep_scores
 from support.votes import request_votes, vote
 
 pytestmark = pytest.mark.one_world
@@ -203,6 +203,37 @@ def test_what_an_agent_asks_about_itself_counts_nowhere(client: httpx.Client, cl
     assert get_stored_score(client, agent)[1] == "verified"
     assert get_trust(client, agent)["evidence"] == 1
     assert list(fsck(clients.lab)) == []
+
+
+@pytest.mark.both_engines
+def test_outcomes_count_within_a_minute_unless_the_agent_reported_them(
+    client: httpx.Client, clients: TenantClients, clock: FixedClock
+) -> None:
+    agent = register_agent(client)
+    session = open_session(client, agent)["session"]["id"]
+    report_outcomes(clients.lab, agent, ok=50, own_session=session)
+    assert get_trust(client, agent)["evidence"] == 0
+    report_outcomes(clients.lab, agent, ok=2, failed=1)
+    success = find_component(get_trust(client, agent), "success")
+    assert (success["value"], success["evidence"]) == (0.6, 3)
+    assert get_stored_score(client, agent)[0] == 0.5
+    clock.advance(keeping.OUTCOMES_INTERVAL)
+    sweep_scores(clients.lab)
+    assert get_stored_score(client, agent)[0] == get_trust(client, agent)["score"] > 0.5
+    assert [(each["cause"], each["evidence"]) for each in list_changes(client, agent)] == [("outcomes", 3)]
+    clock.advance(timedelta(days=31))
+    sweep_scores(clients.lab)
+    assert (get_stored_score(client, agent)[0], list_changes(client, agent)[0]["cause"]) == (0.5, "time")
+
+
+def test_outcomes_after_other_evidence_count(client: httpx.Client, clients: TenantClients, clock: FixedClock) -> None:
+    agent = register_agent(client)
+    report_outcomes(clients.lab, agent, ok=4)
+    check_agent(client, agent)
+    report_outcomes(clients.lab, agent, ok=4)
+    clock.advance(keeping.OUTCOMES_INTERVAL)
+    sweep_scores(clients.lab)
+    assert [each["evidence"] for each in list_changes(client, agent)] == [9, 5]
 
 
 def test_level_needs_owner_check_and_score(client: httpx.Client, clients: TenantClients, clock: FixedClock) -> None:

@@ -403,7 +403,6 @@ STATIONS = (
         visit_attestations,
     ),
     *(visit_log, visit_policies, visit_risk, visit_webhooks, visit_lake, visit_blog, visit_protections, visit_billing),
-    *(visit_billing_portal, visit_receipts, visit_agents, visit_delegations, visit_votes, visit_runs, visit_trust),
-    visit_events,
-    *(visit_consumer_pages, visit_operations, visit_errors),
+    *(visit_billing_portal, visit_receipts, visit_agents, visit_delegations, visit_votes, visit_events),
+    *(visit_runs, visit_trust, visit_consumer_pages, visit_operations, visit_errors),
 )

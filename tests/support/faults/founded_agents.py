@@ -38,9 +38,10 @@ def employ_agents(lab: Installation, name: str, caller: Caller) -> None:
     hold_own_key(lab, name, caller)
     stopped = register(lab, f"{name} stopped", caller)
     hear_votes(lab, root, stopped, name, caller)
-    record_runs(lab, root, name, caller)
     report_events(lab, root, opened.session.row.id, name, caller)
     check_compliance(lab, child, caller)
+
+    record_runs(lab, root, name, caller)
     end_delegation(lab, root, name, caller)
     services.keys.compromise(stopped.id, stopped.key_id, reason=f"{name} lost it", caller=caller)
     services.authentication.authenticate(refreshed.token, now=lab.clock.now())
@@ -79,6 +80,15 @@ def hear_votes(lab: Installation, originator: AgentRecord, voter: AgentRecord, n
         lab.agents.witnessing.vote(request.id, vote, caller=caller)
 
 
+def check_compliance(lab: Installation, agent: AgentRecord, caller: Caller) -> None:
+    """A check of an agent that failed, one of GDPR that passed, and the trust scores that follow."""
+    owner = lab.people.list_page(caller=caller)[-1]
+    for patch in (AgentPatch(), AgentPatch(owner_user_id=owner.id, expires_at=lab.clock.now() + timedelta(days=9))):
+        lab.agents.registry.update(agent.id, patch, caller=caller)
+        body = ComplianceCheckIn(entity_type=EntityKind.AGENT, entity_id=str(agent.id), regulation=Regulation.GDPR)
+        lab.agents.compliance.check(body, caller=caller)
+
+
 def record_runs(lab: Installation, agent: AgentRecord, name: str, caller: Caller) -> None:
     """A run that ended with both of its steps, and an open one with the first."""
     row = [PlannedStepIn(id="read", type="fetch"), PlannedStepIn(id="sum", type="compute", depends_on=["read"])]
@@ -100,15 +110,6 @@ def report_events(lab: Installation, agent: AgentRecord, session_id: UUID, name:
     failed = {"status": AgentEventStatus.ERROR, "session_id": session_id}
     for body in (went_well, went_well.model_copy(update=failed)):
         lab.agents.events.report(body, caller=caller)
-
-
-def check_compliance(lab: Installation, agent: AgentRecord, caller: Caller) -> None:
-    """A check of an agent that failed, one of GDPR that passed, and the trust scores that follow."""
-    owner = lab.people.list_page(caller=caller)[-1]
-    for patch in (AgentPatch(), AgentPatch(owner_user_id=owner.id, expires_at=lab.clock.now() + timedelta(days=9))):
-        lab.agents.registry.update(agent.id, patch, caller=caller)
-        body = ComplianceCheckIn(entity_type=EntityKind.AGENT, entity_id=str(agent.id), regulation=Regulation.GDPR)
-        lab.agents.compliance.check(body, caller=caller)
 
 
 def hold_own_key(lab: Installation, name: str, caller: Caller) -> None:
