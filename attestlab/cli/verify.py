@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from attestlab.attestations.verification.logged_issuer import LoggedIssuer
     from attestlab.cli.verify_badge import BadgeReport
     from attestlab.cli.verify_delegation import DelegationReport
+    from attestlab.cli.verify_run import OfflineRunReport
 
 NO_DOCUMENT = "attestlab: The {noun} has no document hash, so the file could not be checked."
 TOO_OLD = "attestlab: The bundle does not show the status as of the first"
@@ -55,8 +56,9 @@ NO_ISSUER = (
     "/.well-known/jwt-vc-issuer/v1/issuers/ID of its service answers, and name the file with --issuer."
 )
 DELEGATION_FORMAT = b"attestlab-delegation/"
-DELEGATION_OPTIONS = (
-    "--file, --payload, --policy, --as-of and --issuer do not belong to a chain of delegations. Omit them."
+RUN_FORMAT = b"attestlab-run/"
+AGENT_OPTIONS = (
+    "--file, --payload, --policy, --as-of and --issuer do not belong to a chain of delegations or a run. Omit them."
 )
 BADGE_OPTIONS = "--file, --payload, --policy and --as-of belong to proof bundles, and this is an Open Badge. Omit them."
 
@@ -91,9 +93,9 @@ def verify(
     kind: RecordKind | None = None,
     as_json: bool = False,
 ) -> int:
-    """Verify a bundle, an Open Badge or a chain of delegations, and print the results; returns the exit status.
+    """Verify a bundle, an Open Badge, a chain of delegations or a run, and print the results; returns the exit status.
 
-    With `kind`, a bundle of another kind of record is unusable, and so is a badge or a chain.
+    With `kind`, a bundle of another kind of record is unusable, and so is a badge, a chain or a run.
 
     Whatever this function does not foresee ends with COULD_NOT_CHECK.
     """
@@ -102,10 +104,10 @@ def verify(
             content = bundle.read_bytes()  # once, because it may be a pipe
         is_plain = not (file or payload or policies or as_of)
         badge = None if kind else _check_badge(content, issuer, is_plain=is_plain)
-        delegation = None if kind else _check_delegation(content, trust, is_plain=is_plain and issuer is None)
-        if delegation is not None:
-            shown = json.dumps(delegation.as_json()) if as_json else delegation.as_text()
-            status = VALID if delegation.is_valid else OTHER_VERDICT
+        of_agents = None if kind else _check_agents(content, trust, is_plain=is_plain and issuer is None)
+        if of_agents is not None:
+            shown = json.dumps(of_agents.as_json()) if as_json else of_agents.as_text()
+            status = VALID if of_agents.is_valid else OTHER_VERDICT
         elif badge is not None:
             shown = json.dumps(badge.as_json()) if as_json else badge.as_text()
             status = VALID if badge.verdict is Verdict.VALID else OTHER_VERDICT
@@ -185,26 +187,28 @@ def _check_badge(content: bytes, issuer: Path | None, *, is_plain: bool) -> Badg
         return verify_badge.verify_offline(badge, issuer, datetime.now(UTC))
 
 
-def _check_delegation(content: bytes, trust: Path | None, *, is_plain: bool) -> DelegationReport | None:
-    """Verify the chain of delegations in a file; None if the file has another document.
+def _check_agents(content: bytes, trust: Path | None, *, is_plain: bool) -> DelegationReport | OfflineRunReport | None:
+    """Verify the chain of delegations or the run in a file; None if the file has another document.
 
     Raises:
-        _NotChecked: the chain cannot be read, an option does not belong to it, or there is no trust policy.
+        _NotChecked: it cannot be read, an option does not belong to it, or there is no trust policy.
     """
-    if DELEGATION_FORMAT not in content:  # few files have one, and the others need not load what chains need
+    if DELEGATION_FORMAT not in content and RUN_FORMAT not in content:  # most files need not load what agents need
         return None
-    from attestlab.cli import verify_delegation
+    from attestlab.cli import verify_delegation, verify_run
 
     with _explain("Unusable input: ", UNUSABLE):
-        bundle = verify_delegation.find_bundle(content)
-    if bundle is None:
+        chain, run = verify_delegation.find_bundle(content), verify_run.find_bundle(content)
+    if chain is None and run is None:
         return None
     if not is_plain:
-        raise _NotChecked(DELEGATION_OPTIONS, UNUSABLE)
+        raise _NotChecked(AGENT_OPTIONS, UNUSABLE)
     if trust is None:
         raise _NotChecked(NO_TRUST)
     with _explain("The trust policy cannot be used: "):
-        return verify_delegation.verify_offline(bundle, trust, datetime.now(UTC))
+        if chain is not None:
+            return verify_delegation.verify_offline(chain, trust, datetime.now(UTC))
+        return None if run is None else verify_run.verify_offline(run, trust)
 
 
 @contextmanager

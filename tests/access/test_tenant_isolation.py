@@ -27,7 +27,7 @@ from support.issuers import register_issuer
 from support.protections import protect
 from support.receipt_types import create_type, mint_receipt
 from support.risk import add_signal, put_on_list
-from support.runs import digest, start_run
+from support.runs import complete_run, digest, start_run
 from support.votes import request_votes
 from support.webhook_endpoints import create_delivery, create_endpoint
 
@@ -133,6 +133,7 @@ def things_of(account: PartyClients) -> dict[str, str]:
         "/v1/witness/requests": request_votes(account.with_key)["request_id"],
         "POST /v1/witness/requests/{id}/attest": make_open_vote(account.with_key),
         "/v1/compliance/checks": check_agent(account.with_key, register_agent(account.with_key))["check_id"],
+        "GET /v1/orchestrations/{id}/proof-bundle": complete_run(account.with_key)["orchestration_id"],
         "/v1/orchestrations": start_run(account.with_key)["orchestration_id"],
         "POST /v1/orchestrations/{id}/complete": start_run(account.with_key)["orchestration_id"],
         "POST /v1/delegations/{id}/revoke": make_delegation(account.with_key)["delegation_id"],

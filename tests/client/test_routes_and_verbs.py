@@ -87,7 +87,7 @@ WITHOUT_VERB = {
     "POST /v1/agents/challenges": "`register` and `rotate` ask for it when they get a key",
     "GET /v1/compliance/checks/{id}": "an index, as above",
     **dict.fromkeys((f"{method} /v1/orchestrations" for method in ("GET", "POST")), RUNS),
-    "GET /v1/orchestrations/{id}": RUNS,
+    **dict.fromkeys((f"GET /v1/orchestrations/{{id}}{what}" for what in ("", "/proof-bundle")), RUNS),
     **dict.fromkeys((f"POST /v1/orchestrations/{{id}}/{verb}" for verb in ("steps", "complete")), RUNS),
     "GET /v1/witness/requests/{id}": "an index, as above",
 }

@@ -75,6 +75,7 @@ LISTS = {
     "GET /v1/observability/metrics": {"buckets": Kind.BOUNDED},
     "POST /v1/observability/events/bulk": {"rejected": Kind.COUNTED},
     "GET /v1/orchestrations/{id}": {"steps": Kind.BOUNDED},
+    "GET /v1/orchestrations/{id}/proof-bundle": {"steps": Kind.BOUNDED},
     "GET /v1/agents/{id}/trust": {"components": Kind.BOUNDED, "penalties": Kind.BOUNDED},
     "GET /v1/compliance/checks/{id}": {"findings": Kind.BOUNDED, "left_out": Kind.BOUNDED},
     "POST /v1/compliance/checks": {"findings": Kind.BOUNDED, "left_out": Kind.BOUNDED},

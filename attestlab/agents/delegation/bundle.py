@@ -20,30 +20,16 @@ from attestlab.agents.delegation.verification import (
     KnownKey,
     judge_chain,
 )
-from attestlab.attestations.bundle.reader import Reader, decode_base64
-from attestlab.core.crypto import jwk, signing
-from attestlab.core.encoding import b64url_encode
-from attestlab.core.errors import IntegrityFailed, NewerFormat, ProofInvalid, ValidationFailed
+from attestlab.agents.key_evidence import KeyEvidence, prove_keys, read_key
+from attestlab.attestations.bundle.reader import Reader
+from attestlab.core.crypto import signing
+from attestlab.core.errors import NewerFormat, ValidationFailed
 from attestlab.core.strict_json import parse_json
-from attestlab.log import entries
-from attestlab.log.entries import EntryType, parse_sha256
-from attestlab.log.merkle import hashing
 from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 
 FORMAT: Final = "attestlab-delegation/1"
 _FORMAT_PREFIX: Final = "attestlab-delegation/"
 MAX_KEYS: Final = 1_000
-
-
-class KeyEvidence(NamedTuple):
-    """A key of an agent, and the log entry that gives it to the agent."""
-
-    kid: str
-    agent_id: str
-    jwk: dict[str, object]
-    entry: bytes
-    log_index: int
-    hashes: tuple[bytes, ...]
 
 
 class VerifiedChain(NamedTuple):
@@ -73,7 +59,7 @@ class DelegationBundle:
             top = Reader(document, "")
             _require_format(top.string("format"))
             chain = tuple(top.strings("chain"))
-            keys = tuple(_read_key(each) for each in top.objects("keys"))
+            keys = tuple(read_key(each) for each in top.objects("keys"))
             checkpoint = top.object("signed_tree_head").string("checkpoint")
         except ValueError as error:
             raise ValidationFailed(f"The delegation bundle cannot be read: {error}.") from None
@@ -141,51 +127,13 @@ def _require_format(text: str) -> None:
     raise ValueError(f"/format must be {FORMAT}")
 
 
-def _read_key(reader: Reader) -> KeyEvidence:
-    proof = reader.object("inclusion_proof")
-    return KeyEvidence(
-        kid=reader.string("kid"),
-        agent_id=str(reader.uuid("agent_id")),
-        jwk=dict(reader.object("jwk").value),
-        entry=decode_base64(reader.string("log_entry"), f"{reader.path}/log_entry"),
-        log_index=proof.count("log_index"),
-        hashes=tuple(parse_sha256(each) for each in proof.strings("hashes")),
-    )
-
-
 def _prove_keys(bundle: DelegationBundle, head: Checkpoint) -> dict[str, KnownKey]:
     """Prove that the log gives each key to its agent; a later entry makes a later key.
 
     Raises:
         IntegrityFailed: a key has no such entry in the log of this head.
     """
-    in_order = sorted(bundle.keys, key=lambda key: key.log_index)
-    known = {}
-    for position, key in enumerate(in_order):
-        hashing.verify_inclusion(key.log_index, head.size, hashing.leaf_hash(key.entry), key.hashes, head.root)
-        known[key.kid] = _read_proven_key(key, position)
-    if len(known) != len(in_order):
-        raise ProofInvalid("The bundle has a key twice.")
-    return known
-
-
-def _read_proven_key(key: KeyEvidence, position: int) -> KnownKey:
-    members = entries.parse_entry(key.entry).members
-    stated = {name: members.get(name) for name in ("type", "agent_id", "kid", "seq", "status")}
-    if stated != {
-        "type": EntryType.AGENT_KEY.value,
-        "agent_id": key.agent_id,
-        "kid": key.kid,
-        "seq": 0,
-        "status": "active",
-    }:
-        raise ProofInvalid(
-            f"The log entry {key.log_index} does not give the key {key.kid} to the agent {key.agent_id}."
-        )
-    try:
-        algorithm, public = jwk.load_jwk(key.jwk)
-    except ValidationFailed as error:
-        raise IntegrityFailed(f"The JWK of {key.kid} cannot be read: {error.message}") from None
-    if algorithm is not ALGORITHM or members.get("public_key") != b64url_encode(signing.spki(public)):
-        raise ProofInvalid(f"The log entry {key.log_index} has another public key than the JWK of {key.kid}.")
-    return KnownKey(key.kid, key.agent_id, public, signing.thumbprint(ALGORITHM, public), position)
+    return {
+        key.kid: KnownKey(key.kid, key.agent_id, key.public, signing.thumbprint(ALGORITHM, key.public), position)
+        for position, key in enumerate(prove_keys(bundle.keys, head))
+    }

@@ -6,28 +6,23 @@ from collections.abc import Sequence
 
 from attestlab.agents.delegation.biscuits import BiscuitExport
 from attestlab.agents.delegation.bundle import FORMAT
-from attestlab.agents.delegation.hops import ALGORITHM
-from attestlab.agents.delegation.results import ChainProof, DelegationDetails, ProvenKey, RevokedDelegations
+from attestlab.agents.delegation.results import ChainProof, DelegationDetails, RevokedDelegations
 from attestlab.agents.delegation.shapes import (
     BiscuitOut,
     ChainVerdictOut,
-    DelegationInclusionOut,
     DelegationOut,
-    DelegationProofKeyOut,
     DelegationProofOut,
     DelegationRevokeOut,
-    DelegationTreeHeadOut,
     RevocationOut,
     RevocationsOut,
 )
 from attestlab.agents.delegation.tables import DelegationRecord
 from attestlab.agents.delegation.verification import ChainReport
 from attestlab.agents.effective_scopes import parse_stored
+from attestlab.agents.proof_rendering import render_key_proof
+from attestlab.agents.proof_shapes import ProofTreeHeadOut
 from attestlab.agents.rendering import render_agent
-from attestlab.core.crypto import signing
-from attestlab.core.encoding import b64_encode
 from attestlab.core.row_rendering import RowRenderer
-from attestlab.log.entries import sha256_name
 
 _render_row = RowRenderer(
     DelegationOut,
@@ -75,18 +70,6 @@ def render_proof(proof: ChainProof) -> DelegationProofOut:
     return DelegationProofOut(
         format=FORMAT,
         chain=list(proof.chain),
-        keys=[_render_key(key) for key in proof.keys],
-        signed_tree_head=DelegationTreeHeadOut(checkpoint=proof.head.note),
-    )
-
-
-def _render_key(key: ProvenKey) -> DelegationProofKeyOut:
-    public = signing.load_public(ALGORITHM, key.row.spki)
-    hashes = [sha256_name(each) for each in key.proof.hashes]
-    return DelegationProofKeyOut(
-        kid=key.row.kid,
-        agent_id=key.row.agent_id,
-        jwk=signing.jwk(ALGORITHM, public, key.row.kid),
-        log_entry=b64_encode(key.entry),
-        inclusion_proof=DelegationInclusionOut(log_index=key.proof.index, tree_size=key.proof.tree_size, hashes=hashes),
+        keys=[render_key_proof(key) for key in proof.keys],
+        signed_tree_head=ProofTreeHeadOut(checkpoint=proof.head.note),
     )

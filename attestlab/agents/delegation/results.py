@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from attestlab.agents.delegation.rules import DelegationStatus
 from attestlab.agents.delegation.tables import DelegationRecord
+from attestlab.agents.key_proofs import ProvenKey
 from attestlab.agents.service import AgentDetails
-from attestlab.agents.tables import AgentKeyRecord
-from attestlab.log.results import InclusionProof, SignedHead
+from attestlab.log.results import SignedHead
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,6 @@ class RevokedDelegations:
     revoked_delegations: int
     terminated_sessions: int
     dry_run: bool
-
-
-@dataclass(frozen=True)
-class ProvenKey:
-    """A key that signed a hop, with the log entry with which the agent got it."""
-
-    row: AgentKeyRecord
-    entry: bytes = field(repr=False)
-    proof: InclusionProof = field(repr=False)
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,14 @@ from attestlab.agents.delegation.events import DelegationCreated
 from attestlab.agents.delegation.hop_signing import sign_hop
 from attestlab.agents.delegation.hops import ALGORITHM, Hop, compute_digest, read_hop
 from attestlab.agents.delegation.records_knowledge import find_knowledge
-from attestlab.agents.delegation.results import ChainProof, DelegationDetails, ProvenKey, RevokedDelegations
+from attestlab.agents.delegation.results import ChainProof, DelegationDetails, RevokedDelegations
 from attestlab.agents.delegation.rules import ChainVerdict, Direction
 from attestlab.agents.delegation.shapes import DelegationIn
 from attestlab.agents.delegation.tables import DelegationRecord
 from attestlab.agents.delegation.verification import ChainReport, judge_chain
 from attestlab.agents.effective_scopes import compute_effective_scopes, require_grantable
 from attestlab.agents.evidence import note_evidence
+from attestlab.agents.key_proofs import prove_keys
 from attestlab.agents.keys import AgentKeys
 from attestlab.agents.lifecycle import AgentEnd
 from attestlab.agents.rules import AgentStatus, TrustCause
@@ -212,14 +213,7 @@ class Delegations:
             links = store.list_chain(connection.execute, row)
             rows = store.list_keys(connection.execute, [each.parent_agent_id for each in links])
             head = self.log.head_covering(connection, max(key.log_index for key in rows))
-            keys = [
-                ProvenKey(
-                    key,
-                    self.log.entries(connection, key.log_index, 1)[0].entry,
-                    self.log.inclusion(connection, key.log_index, head.size),
-                )
-                for key in rows
-            ]
+            keys = prove_keys(connection, self.log, rows, head.size)
             return ChainProof([each.hop for each in links], keys, head)
 
     def export_biscuit(self, delegation_id: UUID, *, caller: Caller) -> BiscuitExport:

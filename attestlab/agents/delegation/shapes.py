@@ -7,6 +7,7 @@ from pydantic import Field, StringConstraints
 from attestlab.agents.delegation.hops import MAX_HOP_LENGTH
 from attestlab.agents.delegation.rules import ChainVerdict, DelegationStatus, Direction
 from attestlab.agents.delegation.verification import MAX_CHAIN_LENGTH
+from attestlab.agents.proof_shapes import AgentKeyProofOut, ProofTreeHeadOut
 from attestlab.agents.shapes import AgentIn, AgentOut, AgentReason, AgentScopes, AgentScopeText
 from attestlab.core.shapes import In, Moment, Out, Uuid, one_of
 from attestlab.web.paging import PageQuery
@@ -122,39 +123,6 @@ class ChainVerdictOut(Out, wire_name="delegation_verdict", source="CONTRACT 11.1
     """Why the chain is not valid, in words. Format: at most one sentence."""
 
 
-class DelegationInclusionOut(Out, wire_name="delegation_inclusion", source="CONTRACT 11.10"):
-    """A proof that the log has an entry."""
-
-    log_index: int
-    """The index of the entry. Format: from 0."""
-    tree_size: int
-    """The size of the tree. Format: from 1."""
-    hashes: list[str]
-    """The path from leaf to root. Format: sha256: and 64 hex digits each."""
-
-
-class DelegationProofKeyOut(Out, wire_name="delegation_proof_key", source="CONTRACT 11.10"):
-    """A key of an agent in the chain, with its entry of the log."""
-
-    kid: str
-    """The key. Format: agk_ and 24 hex digits."""
-    agent_id: Uuid
-    """Its agent. Format: UUID, 36 characters."""
-    jwk: dict[str, str]
-    """The public key. Format: JWK, RFC 7517 and 8037."""
-    log_entry: str
-    """The entry with which the agent got it. Format: canonical JSON, standard base64."""
-    inclusion_proof: DelegationInclusionOut
-    """The proof that the log has this entry."""
-
-
-class DelegationTreeHeadOut(Out, wire_name="delegation_tree_head", source="CONTRACT 11.10"):
-    """The signed head of the log."""
-
-    checkpoint: str
-    """The note, verbatim. Format: C2SP tlog-checkpoint."""
-
-
 class DelegationProofOut(Out, wire_name="delegation_proof", source="CONTRACT 11.10"):
     """What anyone needs to verify a chain without this service."""
 
@@ -162,9 +130,9 @@ class DelegationProofOut(Out, wire_name="delegation_proof", source="CONTRACT 11.
     """The form of this document. Format: attestlab-delegation/1."""
     chain: list[str]
     """The hops, the root's first. Format: 1-8 compact JWS, RFC 7515."""
-    keys: list[DelegationProofKeyOut]
+    keys: list[AgentKeyProofOut]
     """The keys of the agents in the chain that sign or are named. Format: from 1."""
-    signed_tree_head: DelegationTreeHeadOut
+    signed_tree_head: ProofTreeHeadOut
     """The head that all proofs lead to."""
 
 

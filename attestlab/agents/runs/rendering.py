@@ -6,11 +6,15 @@ import json
 from collections.abc import Mapping
 from uuid import UUID
 
-from attestlab.agents.runs.results import RecordedOfPlan, RunDetails
+from attestlab.agents.proof_rendering import render_entry_proof, render_key_proof
+from attestlab.agents.proof_shapes import ProofTreeHeadOut
+from attestlab.agents.runs.bundle import FORMAT
+from attestlab.agents.runs.results import RecordedOfPlan, RunDetails, RunProof
 from attestlab.agents.runs.rules import PlannedStep
-from attestlab.agents.runs.shapes import OPEN, RunOut, RunPlanOut, RunStepOut, RunSummaryOut
+from attestlab.agents.runs.shapes import OPEN, ProvenStepOut, RunOut, RunPlanOut, RunProofOut, RunStepOut, RunSummaryOut
 from attestlab.agents.runs.store import RunSummary
 from attestlab.agents.runs.tables import RunRecord, RunStepRecord
+from attestlab.core.encoding import b64_encode
 from attestlab.core.row_rendering import RowRenderer
 
 render_summary = RowRenderer(
@@ -26,6 +30,16 @@ _render_run = RowRenderer(
 )
 _render_recorded = RowRenderer(RunStepOut, RunStepRecord, computed=["type", "depends_on"], recorded_at="created_at")
 
+_render_proven = RowRenderer(ProvenStepOut, RunStepRecord)
+_render_proof = RowRenderer(
+    RunProofOut,
+    RunRecord,
+    computed=["steps", "keys", "log_entry", "inclusion_proof", "signed_tree_head"],
+    format=lambda _: FORMAT,
+    orchestration_id="id",
+    plan=lambda row: RunPlanOut(**json.loads(row.plan)),
+)
+
 
 def render_run(found: RunDetails) -> RunOut:
     """Render a run with its plan and steps."""
@@ -37,6 +51,18 @@ def render_step(recorded: RecordedOfPlan) -> RunStepOut:
     """Render a step that is recorded."""
     planned = recorded.planned
     return _render_recorded(recorded.row, type=planned.type, depends_on=list(planned.depends_on))
+
+
+def render_proof(proof: RunProof) -> RunProofOut:
+    """Render what a stranger needs to verify a run."""
+    return _render_proof(
+        proof.run.row,
+        steps=[_render_proven(row) for row in proof.run.steps],
+        keys=[render_key_proof(key) for key in proof.keys],
+        log_entry=b64_encode(proof.end.entry),
+        inclusion_proof=render_entry_proof(proof.end),
+        signed_tree_head=ProofTreeHeadOut(checkpoint=proof.head.note),
+    )
 
 
 def _render_planned(step: PlannedStep, recorded: Mapping[str, RunStepRecord]) -> RunStepOut:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from attestlab.agents.key_proofs import ProvenEntry, ProvenKey
 from attestlab.agents.runs.rules import PlannedStep
 from attestlab.agents.runs.tables import RunRecord, RunStepRecord
+from attestlab.log.results import SignedHead
 
 
 @dataclass(frozen=True)
@@ -24,3 +26,13 @@ class RecordedOfPlan:
 
     row: RunStepRecord
     planned: PlannedStep = field(repr=False)
+
+
+@dataclass(frozen=True)
+class RunProof:
+    """What a stranger needs to verify a run: the run, the agents' keys, its end in the log, and a signed head."""
+
+    run: RunDetails
+    keys: Sequence[ProvenKey] = field(repr=False)
+    end: ProvenEntry = field(repr=False)
+    head: SignedHead = field(repr=False)

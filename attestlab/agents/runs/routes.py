@@ -3,12 +3,13 @@
 from uuid import UUID
 
 from attestlab.agents.access import OWN_WRITERS, READERS, WRITERS
-from attestlab.agents.runs.rendering import render_run, render_step, render_summary
+from attestlab.agents.runs.rendering import render_proof, render_run, render_step, render_summary
 from attestlab.agents.runs.service import Runs
 from attestlab.agents.runs.shapes import (
     RunCompleteIn,
     RunIn,
     RunOut,
+    RunProofOut,
     RunsQuery,
     RunStepIn,
     RunStepOut,
@@ -17,6 +18,7 @@ from attestlab.agents.runs.shapes import (
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied
 from attestlab.orgs.rules import Caller
+from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, decode_id, split_page
 from attestlab.web.request import Request
 from attestlab.web.routing.routes import Routes
@@ -82,3 +84,12 @@ def complete_run(id: UUID, body: RunCompleteIn, tx: Transaction, caller: Caller,
     With open steps it ends as failed or canceled. The event `run.completed` reports it once.
     """
     return render_run(runs.complete(id, body, caller=caller, tx=tx))
+
+
+@routes.get("/v1/orchestrations/{id}/proof-bundle", scope=READERS, raises=(Conflict,))
+async def get_run_proof(id: UUID, caller: Caller, runs: Runs, executor: Executor) -> RunProofOut:
+    """Get what anyone needs to verify a run that ended without this service: `attestlab verify` reads it.
+
+    It has each step as its agent signed it, the keys with their entries of the log, and the entry of the run's hash.
+    """
+    return render_proof(await executor.read(lambda: runs.prove(id, caller=caller)))

@@ -11,11 +11,12 @@ from uuid import UUID
 
 from attestlab.agents import rules as agent_rules
 from attestlab.agents import store as agent_store
+from attestlab.agents.key_proofs import prove_entry, prove_keys
 from attestlab.agents.keys import AgentKeys
 from attestlab.agents.runs import rules, store
 from attestlab.agents.runs.events import RunCompleted
 from attestlab.agents.runs.recorded import collect_recorded
-from attestlab.agents.runs.results import RecordedOfPlan, RunDetails
+from attestlab.agents.runs.results import RecordedOfPlan, RunDetails, RunProof
 from attestlab.agents.runs.rules import PlannedStep, RecordedStep, RunStatus
 from attestlab.agents.runs.shapes import PlannedStepIn, RunCompleteIn, RunIn, RunsQuery, RunStepIn
 from attestlab.agents.runs.signing import sign_step
@@ -26,7 +27,7 @@ from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.errors import NotFound
+from attestlab.core.errors import Conflict, NotFound
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audited_write import AuditContext
@@ -153,6 +154,24 @@ class Runs:
             event = RunCompleted(run_id, status.value, row.chain_ok, index, now)
             outbox.publish(tx, caller.tenant_id, event, at=now)
         return RunDetails(row, found.plan, found.steps)
+
+    def prove(self, run_id: UUID, *, caller: Caller) -> RunProof:
+        """Collect what a stranger needs to verify a run: its steps, the agents' keys in the log, and a signed head.
+
+        Raises:
+            NotFound: the caller's tenant has no such run.
+            Conflict: it has not ended, so that the log does not have its hash yet.
+        """
+        with self.storage.read() as connection:
+            found = _read(connection.execute, run_id, caller)
+            if found.row.log_index is None:
+                message = "The run is running; the log has its hash once it ended. Complete it first."
+                raise Conflict(message, details={"status": found.row.status, "reason": "running"})
+            head = self.log.head_covering(connection, found.row.log_index)
+            rows = store.list_keys(connection.execute, {step.kid for step in found.steps})
+            keys = prove_keys(connection, self.log, rows, head.size)
+            end = prove_entry(connection, self.log, found.row.log_index, head.size)
+            return RunProof(found, keys, end, head)
 
     def _log(self, tx: Transaction, run_id: UUID, status: RunStatus, run_hash: str, now: datetime) -> int:
         entry = run_entries.run_completed_entry(orchestration_id=run_id, status=status.value, run_hash=run_hash, at=now)

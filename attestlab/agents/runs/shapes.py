@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from attestlab.agents.delegation.shapes import AgentReference
+from attestlab.agents.proof_shapes import AgentKeyProofOut, EntryProofOut, ProofTreeHeadOut
 from attestlab.agents.runs.rules import (
     MAX_LATENCY_MS,
     MAX_STEPS,
@@ -168,6 +169,50 @@ class RunOut(RunSummaryOut, wire_name="run", source="CONTRACT 11.12"):
     """The plan as the run hash has it."""
     steps: list[RunStepOut]
     """Its steps in the order of the plan. Format: 1-100."""
+
+
+class ProvenStepOut(Out, wire_name="proven_run_step", source="CONTRACT 11.12"):
+    """A recorded step, with what its agent signed."""
+
+    step_id: str
+    """The step. Format: 1-64 of a-z A-Z 0-9 _ -."""
+    agent_id: Uuid
+    """The agent that recorded it. Format: UUID, 36 characters."""
+    inputs_hash: str
+    """What it took. Format: SHA-256, 64 lowercase hex digits."""
+    outputs_hash: str
+    """What it put out. Format: SHA-256, 64 lowercase hex digits."""
+    status: StepStatusName
+    """How it ended. Format: completed, failed or skipped."""
+    jws: str
+    """What the agent signed, of the type agent-step+jwt. Format: compact JWS, RFC 7515."""
+
+
+class RunProofOut(Out, wire_name="run_proof", source="CONTRACT 11.12"):
+    """What anyone needs to verify a run without this service."""
+
+    format: str
+    """The form of this document. Format: attestlab-run/1."""
+    orchestration_id: Uuid
+    """The run. Format: UUID, 36 characters."""
+    agent_id: Uuid
+    """The agent whose run it is. Format: UUID, 36 characters."""
+    plan: RunPlanOut
+    """The plan as the run hash has it."""
+    status: RunStatusName
+    """How it ended. Format: completed, failed or canceled."""
+    run_hash: str
+    """The SHA-256 of the run's RFC 8785 form. Format: base64url, 43 characters."""
+    steps: list[ProvenStepOut]
+    """The recorded steps, in the order of the plan. Format: 0-100."""
+    keys: list[AgentKeyProofOut]
+    """The keys that signed the steps, each with its entry of the log. Format: 0-100."""
+    log_entry: str
+    """The entry run.completed. Format: canonical JSON, standard base64."""
+    inclusion_proof: EntryProofOut
+    """The proof that the log has this entry."""
+    signed_tree_head: ProofTreeHeadOut
+    """The head that all proofs lead to."""
 
 
 class RunsQuery(PageQuery, Filters, wire_name="runs_query", source="CONTRACT 11.12"):

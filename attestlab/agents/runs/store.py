@@ -11,7 +11,8 @@ from sqlalchemy import select
 
 from attestlab.agents.runs.shapes import RunsQuery
 from attestlab.agents.runs.tables import AgentRun, AgentRunStep, RunRecord, RunStepRecord
-from attestlab.agents.store import agents
+from attestlab.agents.store import agents, keys
+from attestlab.agents.tables import AgentKeyRecord
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.errors import NotFound
 from attestlab.core.filters import build_conditions
@@ -72,3 +73,9 @@ def list_known_agents(execute: Execute, agent_ids: Collection[UUID], *, tenant_i
     """List those of these ids that are agents of the tenant; a plan names at most 100."""
     mine = (agents.c.id.in_(agent_ids), agents.c.tenant_id == tenant_id)
     return set(execute(select(agents.c.id).where(*mine)).scalars())
+
+
+def list_keys(execute: Execute, kids: Collection[str]) -> list[AgentKeyRecord]:
+    """List keys by their ids, in the order of the log; a run has at most 100."""
+    in_order = select(*keys.c).where(keys.c.kid.in_(kids)).order_by(keys.c.log_index)
+    return fetch_all(execute(in_order), AgentKeyRecord)

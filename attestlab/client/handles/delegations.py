@@ -15,11 +15,11 @@ from attestlab.agents.delegation.shapes import (
     BiscuitOut,
     ChainVerdictOut,
     DelegationOut,
-    DelegationProofKeyOut,
     DelegationProofOut,
     DelegationRevokeOut,
     RevocationOut,
 )
+from attestlab.agents.proof_shapes import AgentKeyProofOut
 from attestlab.client import agent_cards, arguments
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
@@ -65,7 +65,7 @@ class DelegationProofHandle(DelegationProofOut, Handle):
 
     shown_fields: ClassVar = ("format", "depth")
 
-    keys: Records[DelegationProofKeyOut]
+    keys: Records[AgentKeyProofOut]
 
     @property
     def depth(self) -> int:

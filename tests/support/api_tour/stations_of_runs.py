@@ -22,3 +22,4 @@ def visit_runs(tour: TourRecorder) -> None:
     hashes = {"inputs_hash": digest("120 invoices"), "outputs_hash": digest("148,800.00 EUR")}
     tour.call("record_run_step", key, {"step_id": "sum", **hashes, **step}, **place)
     tour.call("complete_run", key, {}, **place)
+    tour.call("get_run_proof", key, **place)
