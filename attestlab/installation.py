@@ -220,6 +220,7 @@ class Installation:
             clock=clock,
             measure_events=self.lake.measure_agent_events,
         )
+        self.people.dependents.append(self.agents.owners)
         self.policy_attributes = AttributeRegistryService(storage=storage, clock=clock)
         self.verification_profiles = Profiles(storage=storage, clock=clock)
         self.packs = Packs(storage=storage, clock=clock)

@@ -9,11 +9,13 @@ from sqlalchemy import Table
 from attestlab.agents import store
 from attestlab.agents.compliance.store import checks
 from attestlab.agents.delegation.store import delegations
+from attestlab.agents.oversight.store import settings
 from attestlab.agents.runs.store import runs, steps
 from attestlab.agents.sessions.store import refresh_tokens, sessions
 from attestlab.agents.witnessing.store import requests, votes
 
 AUDITED_TABLES: Final[dict[str, Table]] = {
+    "agent_settings": settings,
     "agent": store.agents,
     "agent_key": store.keys,
     "delegation": delegations,

@@ -12,6 +12,8 @@ from attestlab.agents.lifecycle import AgentLifecycle
 from attestlab.agents.observability.bulk import AgentEventRecording
 from attestlab.agents.observability.results import MeasureEvents
 from attestlab.agents.observability.service import AgentEvents
+from attestlab.agents.oversight.owners import OwnersOfAgents
+from attestlab.agents.oversight.preferences import AgentPreferences
 from attestlab.agents.oversight.service import AgentOversight
 from attestlab.agents.runs.service import Runs
 from attestlab.agents.service import Agents
@@ -54,6 +56,8 @@ class AgentServices:
         self.statements = AgentStatements(storage=storage, clock=clock, keys=self.keys)
         self.cards = AgentCards(storage=storage, clock=clock, keys=self.keys)
         self.oversight = AgentOversight(storage=storage, clock=clock)
+        self.preferences = AgentPreferences(storage=storage, clock=clock)
+        self.owners = OwnersOfAgents(clock=clock, log=log, lifecycle=self.lifecycle)
         self.delegations = Delegations(
             storage=storage, keyring=keyring, clock=clock, log=log, keys=self.keys, agents=self.registry
         )
@@ -75,10 +79,11 @@ class AgentServices:
         )
 
     def expire(self, tx: Transaction, *, at_most: int) -> bool:
-        """Make at most `at_most` expiries of agents and of requests for votes permanent; whether there may be more."""
-        agents = self.lifecycle.expire_due(tx, limit=at_most)
-        requests = self.expiry_of_requests.expire_due(tx, limit=at_most - agents)
-        return agents + requests == at_most
+        """Make at most `at_most` expiries permanent, and suspend agents without owner; whether there may be more."""
+        done = self.lifecycle.expire_due(tx, limit=at_most)
+        done += self.expiry_of_requests.expire_due(tx, limit=at_most - done)
+        done += self.owners.suspend_due(tx, limit=at_most - done)
+        return done == at_most
 
     def drop_overdue(self, tx: Transaction) -> None:
         """Delete the challenges and assertions that are over, and write when sessions were last used."""

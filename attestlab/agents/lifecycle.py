@@ -96,10 +96,13 @@ class AgentLifecycle:
         with self.storage.write(tx) as tx:
             now = self.clock.now()
             row = self._require_may_become(tx, agent_id, AgentStatus.SUSPENDED, caller, now)
-            context = _context(caller, "agent.suspend", now, reason)
-            (changed,) = self._change(tx, [row], AgentStatus.SUSPENDED, lambda _: context)
-            self.sessions.end(tx, [agent_id], AgentEnd("suspended", caller, now))
-            outbox.publish(tx, caller.tenant_id, AgentSuspended(agent_id, now), at=now)
+            return self.suspend_row(tx, row, _context(caller, "agent.suspend", now, reason))
+
+    def suspend_row(self, tx: Transaction, row: AgentRecord, context: AuditContext) -> AgentRecord:
+        """Suspend an active agent whose row was read under the writer's lock: entry, row, sessions and event."""
+        (changed,) = self._change(tx, [row], AgentStatus.SUSPENDED, lambda _: context)
+        self.sessions.end(tx, [row.id], AgentEnd("suspended", context.actor, context.at))
+        outbox.publish(tx, row.tenant_id, AgentSuspended(row.id, context.at), at=context.at)
         return changed
 
     def resume(self, agent_id: UUID, *, reason: str, caller: Caller, tx: Transaction | None = None) -> AgentRecord:
@@ -107,7 +110,7 @@ class AgentLifecycle:
 
         Raises:
             NotFound: the caller's tenant has no such agent.
-            Conflict: the agent is not suspended, or others may have its key.
+            Conflict: the agent is not suspended, others may have its key, or its owner was removed.
         """
         with self.storage.write(tx) as tx:
             now = self.clock.now()
@@ -115,6 +118,9 @@ class AgentLifecycle:
             if store.get_key(tx.exec, agent_id, row.key_id).status == KeyStatus.COMPROMISED:
                 message = f"The key {row.key_id} is compromised. Rotate it, then resume the agent."
                 raise Conflict(message, details={"status": row.status, "reason": "key_compromised"})
+            if row.owner_left_at is not None:
+                message = "The person who answered for it was removed. Name another owner_user_id, then resume it."
+                raise Conflict(message, details={"status": row.status, "reason": "ownerless"})
             context = _context(caller, "agent.resume", now, reason)
             (changed,) = self._change(tx, [row], AgentStatus.ACTIVE, lambda _: context)
             outbox.publish(tx, caller.tenant_id, AgentResumed(agent_id, now), at=now)

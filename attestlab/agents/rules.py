@@ -30,6 +30,9 @@ INITIAL_TRUST_SCORE: Final = 0.5
 
 MIN_TRUSTED_SCORE: Final = 0.8
 PASSED_CHECK_TTL: Final = timedelta(days=30)
+SIGNAL_SOURCE: Final = "agent"
+"""The source of risk signals about agents."""
+
 STATEMENT_TYPE: Final = "agent-statement+jwt"
 PROOF_PREFIX: Final = b"attestlab-agent-key-v1\n"  # before the challenge that the holder of a key signs
 _PROTOCOL_ID = re.compile("maip:[0-9a-f]{8}:[0-9A-HJKMNP-TV-Z]{26}")

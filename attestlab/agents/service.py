@@ -200,7 +200,7 @@ class Agents:
             columns["scopes"] = " ".join(scopes)
         if isinstance(owner_id := sent.get("owner_user_id"), UUID):
             _require_active_person(tx, owner_id, caller.tenant_id)
-            columns["owner_user_id"] = owner_id
+            columns |= {"owner_user_id": owner_id, "owner_left_at": None}
         elif row is not None and "owner_user_id" in sent:
             columns["owner_user_id"] = None
         return columns

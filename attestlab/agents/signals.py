@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
 from uuid import UUID
 
-from attestlab.agents.rules import format_agent_id
+from attestlab.agents.rules import SIGNAL_SOURCE, format_agent_id
 from attestlab.core.db.transaction import Transaction
 from attestlab.risk.rules import Entity, EntityType, Factor
 from attestlab.risk.signals.members import encode_details
 from attestlab.risk.signals.recording import NewSignal, record_signals
-
-SOURCE: Final = "agent"
 
 
 def describe_entity(agent_id: UUID, tenant_id: UUID) -> Entity:
@@ -26,4 +23,6 @@ def record_agent_signal(
     """Record a signal about an agent; the factor names its type, explains it, and contributes the whole score."""
     members = {"agent_id": str(agent_id), "session_id": None if session_id is None else str(session_id)}
     entity, details = describe_entity(agent_id, tenant_id), encode_details(members, [factor])
-    record_signals(tx, tenant_id, [NewSignal(SOURCE, factor.name, factor.contribution, entity, details, at)], at=at)
+    record_signals(
+        tx, tenant_id, [NewSignal(SIGNAL_SOURCE, factor.name, factor.contribution, entity, details, at)], at=at
+    )

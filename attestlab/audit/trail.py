@@ -28,7 +28,7 @@ def record_denied(tx: Transaction, request: Request, error: AttestLabError) -> N
     """Record an attempt at an action that the caller may not do."""
     metadata = {"code": error.code, "path": request.path[:200], "peer": request.peer, "request_id": request.request_id}
     if "required_scope" in error.details:
-        metadata["required_scope"] = error.details["required_scope"]
+        metadata["required_scope"] = str(error.details["required_scope"])
     if isinstance(error, SignInFailed):
         audit.record(tx, _failed_sign_in(tx, error, request.now, metadata))
         return

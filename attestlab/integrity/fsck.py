@@ -7,21 +7,19 @@ could contradict: verification tallies whose events have all been published.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Protocol, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Connection, Table, func, select
+from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import SQLModel
 
 from attestlab import migrations
 from attestlab.agents import integrity as agent_integrity
 from attestlab.agents import store as agent_store
-from attestlab.agents.audited_tables import AUDITED_TABLES
 from attestlab.agents.tables import AgentKeyRecord
 from attestlab.attestations import integrity as attestation_integrity
 from attestlab.attestations import store as attestation_store
@@ -29,19 +27,13 @@ from attestlab.attestations.bundle.verifier import verify_entry_subject
 from attestlab.attestations.metering import integrity as metering_integrity
 from attestlab.attestations.rules import ATTESTATION, RECEIPT, SignedContent
 from attestlab.attestations.verification.facts import build_content
-from attestlab.billing import store as billing_store
-from attestlab.billing.providers import store as provider_store
-from attestlab.blog import store as blog_store
-from attestlab.consumer.accounts import store as account_store
 from attestlab.consumer.inbox import counts as inbox_counts
-from attestlab.consumer.inbox import store as inbox_store
 from attestlab.core.crypto import jws, sealing, signing
 from attestlab.core.crypto.rsa_moduli import require_unfactorable
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.tables import iterate, table_of
 from attestlab.core.errors import AttestLabError, KeyringMismatch, SignatureInvalid
 from attestlab.core.records import outbox
-from attestlab.core.records.audited_write import format_resource_id
 from attestlab.core.records.integrity import (
     Problem,
     check_audit_trails,
@@ -49,33 +41,21 @@ from attestlab.core.records.integrity import (
     find_noncanonical,
     find_unaudited,
 )
-from attestlab.governance import store as governance_store
-from attestlab.identity import store as identity_store
 from attestlab.installation import Installation
+from attestlab.integrity.audited_tables import AUDITED
 from attestlab.issuers import integrity as issuer_integrity
 from attestlab.issuers import store as issuer_store
-from attestlab.issuers.keys import format_key_name
 from attestlab.issuers.tables import IssuerKeyRecord
 from attestlab.log import entries
 from attestlab.log.integrity import check_cosignatures, check_log
 from attestlab.log.tables import IMMUTABILITY_DDL, LogHead, LogLeaf
-from attestlab.log.timekeeping import confirmed_time
 from attestlab.log.witnessing import cosignatures
-from attestlab.mail import store as mail_store
-from attestlab.orgs import store as org_store
-from attestlab.policy import store as policy_store
-from attestlab.protections import store as protection_store
 from attestlab.receipts import integrity as receipt_integrity
 from attestlab.receipts import store as receipt_store
 from attestlab.receipts.minting import build_content as build_receipt_content
-from attestlab.receipts.types import store as receipt_type_store
 from attestlab.risk import integrity as risk_integrity
-from attestlab.risk.enforcement import store as risk_store
-from attestlab.risk.normalization import service as mapping_store
-from attestlab.simulation import store as simulation_store
 from attestlab.web.idempotency import integrity as idempotency_integrity
 from attestlab.web.idempotency import store as idempotency_store
-from attestlab.webhooks import endpoint_store
 
 _log_heads = table_of(LogHead)
 _leaves = table_of(LogLeaf)
@@ -274,58 +254,9 @@ def _check_key(row: IssuerKeyRecord | AgentKeyRecord, lab: Installation) -> None
         raise SignatureInvalid("the private key does not match the public key")
 
 
-# The tables whose row digests are in the audit trail, with the resource type and the function that names a row there.
-_AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] = (
-    (org_store.tenants, "tenant", lambda row: str(row["id"])),
-    (org_store.orgs, "org", lambda row: str(row["id"])),
-    (org_store.users, "user", lambda row: str(row["id"])),
-    (org_store.api_keys, "api_key", lambda row: str(row["id"])),
-    (identity_store.token_keys, "token_key", lambda row: str(row["kid"])),
-    (identity_store.sessions, "session", lambda row: str(row["id"])),
-    (identity_store.refresh_tokens, "refresh_token", lambda row: str(row["id"])),
-    (identity_store.mailed_tokens, "mailed_token", lambda row: str(row["id"])),
-    (account_store.accounts, "consumer_account", lambda row: str(row["user_id"])),
-    (account_store.addresses, "consumer_address", lambda row: str(row["id"])),
-    (account_store.signups, "consumer_signup", lambda row: str(row["id"])),
-    (mail_store.mails, "mail", lambda row: str(row["id"])),
-    (issuer_store.issuers, "issuer", lambda row: str(row["id"])),
-    (issuer_store.logos, "issuer_logo", lambda row: str(row["issuer_id"])),
-    (issuer_store.keys, "key", lambda row: format_key_name(row["issuer_id"], row["kid"])),
-    (attestation_store.attestations, "attestation", lambda row: str(row["id"])),
-    (inbox_store.items, "delivery", lambda row: str(row["id"])),
-    (protection_store.protections, "protection", lambda row: str(row["id"])),
-    (protection_store.platform_issuers, "platform_issuer", lambda row: str(row["purpose"])),
-    (blog_store.posts, "blog_post", lambda row: str(row["id"])),
-    (blog_store.slugs, "blog_slug", lambda row: str(row["slug"])),
-    (blog_store.media, "blog_medium", lambda row: str(row["sha256"])),
-    (billing_store.subscriptions, "subscription", lambda row: str(row["tenant_id"])),
-    (billing_store.subscribed_addons, "addon", lambda row: str(row["id"])),
-    (billing_store.invoices, "invoice", lambda row: str(row["id"])),
-    (provider_store.customers, "billing_customer", partial(format_resource_id, provider_store.customers)),
-    (receipt_store.receipts, "receipt", lambda row: str(row["id"])),
-    (receipt_type_store.types, "receipt_type", lambda row: str(row["id"])),
-    *((table, kind, partial(format_resource_id, table)) for kind, table in AUDITED_TABLES.items()),
-    (governance_store.requests, "issuer_request", lambda row: str(row["id"])),
-    (attestation_store.packs, "attestation_pack", lambda row: str(row["id"])),
-    (policy_store.policies, "policy", lambda row: str(row["id"])),
-    (policy_store.versions, "policy_version", lambda row: str(row["id"])),
-    (policy_store.attributes, "policy_attributes", lambda row: str(row["tenant_id"])),
-    (policy_store.profiles, "verification_profile", lambda row: str(row["id"])),
-    (policy_store.decisions, "policy_decision", lambda row: str(row["id"])),
-    (simulation_store.reports, "simulation_report", lambda row: str(row["digest"])),
-    (confirmed_time, "confirmed_time", lambda row: str(row["id"])),
-    (risk_store.settings, "risk_settings", lambda row: str(row["tenant_id"])),
-    (risk_store.cases, "risk_case", lambda row: str(row["id"])),
-    (risk_store.list_entries, "risk_list_entry", lambda row: str(row["id"])),
-    (risk_store.challenges, "risk_challenge", lambda row: str(row["id"])),
-    (mapping_store.mappings, "risk_mapping", lambda row: str(row["id"])),
-    (endpoint_store.endpoints, "webhook_endpoint", lambda row: str(row["id"])),
-)
-
-
 def _check_audited_rows(connection: Connection) -> Iterator[Problem]:
     """Compare audited rows with their last digest in the audit trail."""
-    for table, kind, name in _AUDITED:
+    for table, kind, name in AUDITED:
         for resource_id, message in find_unaudited(connection, table, resource_type=kind, name=name):
             yield Problem(kind, resource_id, message)
 
@@ -360,7 +291,7 @@ def _check_spelling(connection: Connection) -> Iterator[Problem]:
     SQLite reads a non-canonical value like a canonical one, but a query by value does not find it. Audited rows are
     left out: `find_unaudited` compares their spelling too.
     """
-    audited = {table.name for table, _kind, _name in _AUDITED}
+    audited = {table.name for table, _kind, _name in AUDITED}
     for table in (table for table in SQLModel.metadata.sorted_tables if table.name not in audited):
         for column in find_noncanonical(connection, table):
             yield Problem("spelling", f"{table.name}.{column}", "a value is not in canonical form")

@@ -73,6 +73,14 @@ class OnAccountOpened(Protocol):
         ...
 
 
+class DependentsOnPeople(Protocol):
+    """What depends on the people of a tenant, such as the agents for which they answer."""
+
+    def leave(self, tx: Transaction, person: UserRecord, *, actor: Actor, at: datetime) -> None:
+        """Note that a person was removed, in the transaction that removes them."""
+        ...
+
+
 class People:
     """The members of a tenant; mailed links begin with `portal_url`.
 
@@ -87,6 +95,7 @@ class People:
         self.mails = mails
         self.on_account_opened = on_account_opened
         self.portal_url = portal_url
+        self.dependents: list[DependentsOnPeople] = []
 
     def invite(self, person: UserIn, *, caller: Caller, tx: Transaction | None = None) -> UserRecord:
         """Invite a person by e-mail; a repeated invitation invalidates the previous link.
@@ -234,6 +243,8 @@ class People:
             event = MemberRemoved(user_id=user_id, removed_at=now)
             tx.cache[store.ADDRESSES_CHANGED] = True
             self._change(tx, row, removal_changes(row, now), event, "user.remove", caller, now)
+            for dependent in self.dependents:
+                dependent.leave(tx, row, actor=caller, at=now)
 
     def release_lapsed(self, tx: Transaction) -> None:
         """Free the addresses of at most `MAX_RELEASED` invitations that lapsed; who invited them still sees these.

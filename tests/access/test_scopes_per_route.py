@@ -33,6 +33,7 @@ ROUTES = {f"{route.method} {route.path}": route for route in all_routes()}
 ACCESS_PAGE = Path(__file__).parents[2] / "docs" / "access.md"
 NOT_FOR_AGENTS = {
     "PUT /v1/agents/{id}/card/signature",  # of another agent
+    "PUT /v1/agents/settings",
     "POST /v1/agents/{id}/keys/rotate",  # of another agent
     *("POST /v1/agents/{id}/kill", "POST /v1/agents/{id}/resume"),
     *("POST /v1/agent-sessions", "POST /v1/agent-sessions/introspect"),

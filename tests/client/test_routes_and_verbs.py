@@ -99,6 +99,8 @@ VERBS = {
     "POST /v1/agents": "agents.register",
     "PATCH /v1/agents/{id}": "agents.update",
     "GET /v1/agents/review": "agents.review",
+    "GET /v1/agents/settings": "agents.settings",
+    "PUT /v1/agents/settings": "agents.change_settings",
     "GET /v1/agents/{id}/card": "agents.card",
     "PUT /v1/agents/{id}/card/signature": "AgentHandle.sign_card",
     "GET /v1/agents/{id}/tree": "AgentHandle.tree",

@@ -81,6 +81,7 @@ AGENT_FAULTS = [
     Fault("resume_agent", {"reason": " "}, "/reason", AGENT),
     Fault("revoke_agent", {"reason": " "}, "/reason", AGENT),
     Fault("kill_agent", {"reason": " "}, "/reason", AGENT),
+    Fault("set_agent_settings", {"ownerless_grace_days": 366}, "/ownerless_grace_days"),
     Fault("put_agent_card_signature", {"signature": "a.b.c"}, "/signature", AGENT),
     Fault("create_delegation", {"scopes": ["docs"], "child": {"display_name": "B"}}, "/scopes/0", AGENT),
     Fault("verify_delegation_chain", {"chain": [], "required_scope": "docs:read"}, "/chain"),

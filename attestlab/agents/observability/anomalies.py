@@ -14,8 +14,8 @@ from attestlab.agents import store as agent_store
 from attestlab.agents.observability import rules, store
 from attestlab.agents.observability.rules import EventCounts
 from attestlab.agents.observability.tables import AgentEventRecord
-from attestlab.agents.rules import AgentStatus, status_at
-from attestlab.agents.signals import SOURCE, describe_entity, record_agent_signal
+from attestlab.agents.rules import SIGNAL_SOURCE, AgentStatus, status_at
+from attestlab.agents.signals import describe_entity, record_agent_signal
 from attestlab.audit.trail import ATTEMPT
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, AuthInvalid
@@ -59,8 +59,8 @@ def _record_unless_known(
     if factor is None:
         return
     since, entity = at - rules.WINDOWS[rules.AgentAnomaly(factor.name)], describe_entity(agent_id, tenant_id)
-    kind = (tenant_id, entity.id, SOURCE, factor.name)
-    is_known = store.has_signal(tx.read_unflushed, tenant_id, entity, SOURCE, factor.name, since=since) or any(
+    kind = (tenant_id, entity.id, SIGNAL_SOURCE, factor.name)
+    is_known = store.has_signal(tx.read_unflushed, tenant_id, entity, SIGNAL_SOURCE, factor.name, since=since) or any(
         (each.tenant_id, each.entity_id, each.source, each.signal_type) == kind
         for each in recording.NUMBERED.list_unwritten(tx)
     )

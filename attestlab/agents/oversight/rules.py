@@ -18,6 +18,8 @@ MAX_TREE_NODES: Final = 10_000
 UNUSED_AFTER: Final = timedelta(days=30)
 MAX_KEY_AGE: Final = timedelta(days=90)
 EXPIRING_WITHIN: Final = timedelta(days=7)
+DEFAULT_GRACE_DAYS: Final = 7
+MAX_GRACE_DAYS: Final = 365
 
 
 class ReviewFinding(StrEnum):

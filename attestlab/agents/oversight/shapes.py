@@ -2,11 +2,13 @@
 
 from typing import Annotated
 
-from attestlab.agents.oversight.rules import ReviewFinding
+from pydantic import Field
+
+from attestlab.agents.oversight.rules import MAX_GRACE_DAYS, ReviewFinding
 from attestlab.agents.rules import AgentType
 from attestlab.agents.shapes import AgentStatusName, AgentTypeName
 from attestlab.core.filters import NO_CONDITION, Filters, Where
-from attestlab.core.shapes import Moment, Out, Uuid, one_of
+from attestlab.core.shapes import In, Moment, Out, Uuid, one_of
 from attestlab.web.paging import PageQuery
 
 
@@ -87,3 +89,17 @@ class AgentReviewQuery(PageQuery, Filters, wire_name="agent_review_query", sourc
     """Only agents of this type. Format: orchestrator, worker, inference, pipeline, service, bot or llm."""
     owner_user_id: Annotated[Uuid | None, Where("owner_user_id")] = None
     """Only agents for which this person answers. Format: UUID, 36 characters."""
+
+
+class AgentSettingsIn(In, wire_name="agent_settings_input", source="CONTRACT 11.8"):
+    """What a tenant sets for its agents."""
+
+    ownerless_grace_days: Annotated[int, Field(ge=0, le=MAX_GRACE_DAYS)]
+    """So long an agent goes on after its owner was removed; then it is suspended. Format: days, 0-365."""
+
+
+class AgentSettingsOut(Out, wire_name="agent_settings", source="CONTRACT 11.8"):
+    """What holds for the agents of a tenant."""
+
+    ownerless_grace_days: int
+    """So long an agent goes on after its owner was removed; then it is suspended. Format: days, 0-365; 7 by default."""

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, exists, func, or_, select
 
 from attestlab.agents.oversight.results import ReviewRow, TreeRow
-from attestlab.agents.oversight.rules import EXPIRING_WITHIN, MAX_KEY_AGE, UNUSED_AFTER, ReviewFinding
+from attestlab.agents.oversight.rules import (
+    DEFAULT_GRACE_DAYS,
+    EXPIRING_WITHIN,
+    MAX_KEY_AGE,
+    UNUSED_AFTER,
+    ReviewFinding,
+)
 from attestlab.agents.oversight.shapes import AgentReviewQuery
+from attestlab.agents.oversight.tables import AgentSettings, AgentSettingsRecord
 from attestlab.agents.rules import AgentStatus
 from attestlab.agents.sessions.store import uses
 from attestlab.agents.store import agents, keys
-from attestlab.core.db.tables import Execute, fetch_all
+from attestlab.agents.tables import AgentRecord
+from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.filters import build_conditions
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.store import users
 
+settings = table_of(AgentSettings)
 _TREE_COLUMNS: Final = tuple(agents.c[name] for name in TreeRow._fields if name != "depth")
 _HAS_OWNER: Final = exists().where(
     users.c.id == agents.c.owner_user_id, or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
@@ -99,3 +108,37 @@ def _may_have(now: datetime) -> dict[ReviewFinding, ColumnElement[bool]]:
         ReviewFinding.OWNERLESS: ~_HAS_OWNER,
         ReviewFinding.UNUSED: (agents.c.created_at <= since) & ~used,
     }
+
+
+def list_owned(execute: Execute, user_id: UUID) -> list[AgentRecord]:
+    """List the agents for which a person answers, without revoked ones."""
+    theirs = (agents.c.owner_user_id == user_id, agents.c.status != AgentStatus.REVOKED.value)
+    return fetch_all(execute(select(*agents.c).where(*theirs).order_by(agents.c.id)), AgentRecord)
+
+
+def find_settings(execute: Execute, tenant_id: UUID) -> AgentSettingsRecord | None:
+    """Find what a tenant set for its agents."""
+    return fetch_one(execute(select(*settings.c).where(settings.c.tenant_id == tenant_id)), AgentSettingsRecord)
+
+
+def find_grace_days(execute: Execute, tenant_id: UUID) -> int:
+    """Find the days that an agent of a tenant goes on without its owner."""
+    found = find_settings(execute, tenant_id)
+    return DEFAULT_GRACE_DAYS if found is None else found.ownerless_grace_days
+
+
+def find_left(execute: Execute, *, now: datetime, limit: int) -> list[AgentRecord]:
+    """Find up to `limit` active agents of all tenants whose owners left, and whose tenant's grace is over.
+
+    It asks once for each grace that any tenant chose, so that each query reads due agents alone.
+    """
+    chosen = [row[0] for row in execute(select(settings.c.ownerless_grace_days).distinct())]
+    own_grace = select(settings.c.ownerless_grace_days).where(settings.c.tenant_id == agents.c.tenant_id)
+    grace = func.coalesce(own_grace.scalar_subquery(), DEFAULT_GRACE_DAYS)
+    found: list[AgentRecord] = []
+    for days in sorted({DEFAULT_GRACE_DAYS, *chosen}):
+        is_left = agents.c.owner_left_at.is_not(None) & (agents.c.owner_left_at <= now - timedelta(days=days))
+        due = (is_left, agents.c.status == AgentStatus.ACTIVE.value, grace == days)
+        query = select(*agents.c).where(*due).order_by(agents.c.owner_left_at).limit(limit - len(found))
+        found += fetch_all(execute(query), AgentRecord)
+    return found

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from attestlab.agents import store as agent_store
 from attestlab.agents.compliance import store as compliance_store
 from attestlab.agents.observability import store as event_store
-from attestlab.agents.rules import format_agent_id
+from attestlab.agents.rules import SIGNAL_SOURCE, format_agent_id
 from attestlab.agents.tables import AgentRecord
 from attestlab.agents.trust.rules import RiskFact, TrustFacts
 from attestlab.agents.witnessing import store as vote_store
@@ -21,7 +21,6 @@ from attestlab.issuers.rules import KeyStatus
 from attestlab.risk.rules import EntityType
 from attestlab.risk.signals.store import RiskSignalRecord, signals
 
-SIGNAL_SOURCE: Final = "agent"
 OUTCOME_WINDOW: Final = timedelta(days=30)
 MAX_PENALTIES: Final = 100
 PENALTY_WINDOW: Final = timedelta(days=140)  # ten half-lives: less than a thousandth is left of any penalty

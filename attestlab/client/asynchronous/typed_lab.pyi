@@ -51,7 +51,7 @@ from attestlab.client.collections.signal_rows import BulkRows
 from attestlab.client.collections.what_ifs import PolicyOrDocument
 from attestlab.client.handles.agent_keys import AgentKeyHandle, AgentKeyRotationHandle, AgentStatementHandle
 from attestlab.client.handles.agent_metrics import AgentMetricsHandle
-from attestlab.client.handles.agent_oversight import AgentCard, AgentReviewHandle, AgentTreeHandle
+from attestlab.client.handles.agent_oversight import AgentCard, AgentReviewHandle, AgentSettingsHandle, AgentTreeHandle
 from attestlab.client.handles.agent_sessions import (
     AgentIntrospectionHandle,
     AgentSessionHandle,
@@ -228,7 +228,7 @@ class AsyncAgent(AgentHandle):
     async def sign_card(self, key: OwnKey) -> AgentCard:
         """Sign the agent's present card with its own key; sign again when the card or the key changes."""
     async def signed_card(self) -> AgentCard:
-        """Fetch the agent's card; `lab.agents.card` explains it. The member `card` is what was registered for it."""
+        """Fetch the agent's card, which `lab.agents.card` explains."""
     async def suspend(self, reason: str) -> AsyncAgent:
         """Suspend the agent: its sessions end, and it opens no other until it is resumed."""
     async def tree(self) -> AgentTreeHandle:
@@ -1383,6 +1383,8 @@ class AsyncAgentNoun:
         """Read all rows as a pyarrow Table."""
     async def card(self, agent: AgentLike) -> AgentCard:
         """Fetch the card of an agent, as A2A 1.0 defines it: where it answers, what it can do, and its signature."""
+    async def change_settings(self, *, ownerless_grace_days: int) -> AgentSettingsHandle:
+        """Change the tenant's settings of agents; they count for owners who left already, too."""
     async def compromise_key(
         self, agent: AgentLike, kid: str, reason: str, *, compromised_at: When | None = None
     ) -> AgentKeyHandle:
@@ -1441,6 +1443,8 @@ class AsyncAgentNoun:
         self, *, limit: int | None = None, **filters: Unpack[AgentReviewFilterArgs]
     ) -> AsyncListing[AgentReviewHandle]:
         """List the agents that want a look, newest first; revoked ones are left out."""
+    async def settings(self) -> AgentSettingsHandle:
+        """Return the tenant's settings of agents: how many days one goes on after its owner was removed."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:

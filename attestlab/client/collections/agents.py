@@ -14,7 +14,13 @@ from attestlab.client.arguments import When
 from attestlab.client.collections.agent_events import AgentEventVerbs
 from attestlab.client.collections.filters import AgentFilterArgs, AgentReviewFilterArgs, read_filters
 from attestlab.client.handles.agent_keys import AGENTS, AgentKeyHandle
-from attestlab.client.handles.agent_oversight import AgentCard, AgentReviewHandle, fetch_card, iterate_review
+from attestlab.client.handles.agent_oversight import (
+    AgentCard,
+    AgentReviewHandle,
+    AgentSettingsHandle,
+    fetch_card,
+    iterate_review,
+)
 from attestlab.client.handles.agents import (
     AgentChanges,
     AgentHandle,
@@ -183,6 +189,34 @@ class AgentCollection(AgentEventVerbs):
         """
         asked, client = read_filters(AgentReviewQuery, filters), self._client
         return Listing("agent", AgentReviewHandle, lambda: iterate_review(client, asked), limit=limit)
+
+    def settings(self) -> AgentSettingsHandle:
+        """Return the tenant's settings of agents: how many days one goes on after its owner was removed.
+
+        >>> lab.agents.settings().ownerless_grace_days
+        7
+        """
+        return AgentSettingsHandle.parse(self._client, self._client.get(f"{self.path}/settings"))
+
+    def change_settings(self, *, ownerless_grace_days: int) -> AgentSettingsHandle:
+        """Change the tenant's settings of agents; they count for owners who left already, too.
+
+        Args:
+            ownerless_grace_days: how many days an agent goes on after its owner was removed, 0 to 365; then it is
+                suspended.
+
+        Returns:
+            The settings as they are now.
+
+        Raises:
+            ValidationFailed: it is no whole number from 0 to 365.
+            PermissionDenied: the caller may not write agents, or is an agent.
+
+        >>> lab.agents.change_settings(ownerless_grace_days=lab.agents.settings().ownerless_grace_days)
+        AgentSettings(ownerless_grace_days=7)
+        """
+        body = {"ownerless_grace_days": ownerless_grace_days}
+        return AgentSettingsHandle.parse(self._client, self._client.put(f"{self.path}/settings", body))
 
     def compromise_key(
         self, agent: AgentLike, kid: str, reason: str, *, compromised_at: When | None = None

@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from typing import ClassVar
 from uuid import UUID
 
-from attestlab.agents.oversight.shapes import AgentReviewOut, AgentTreeEdgeOut, AgentTreeNodeOut, AgentTreeOut
+from attestlab.agents.oversight.shapes import (
+    AgentReviewOut,
+    AgentSettingsOut,
+    AgentTreeEdgeOut,
+    AgentTreeNodeOut,
+    AgentTreeOut,
+)
 from attestlab.client.analysis.records import Records
 from attestlab.client.handles.agent_keys import AGENTS
 from attestlab.client.handles.base import Handle
@@ -20,6 +26,12 @@ class AgentReviewHandle(AgentReviewOut, Handle):
     """An agent that wants a look, and why: `findings`."""
 
     shown_fields: ClassVar = ("display_name", "findings", "status", "agent_id")
+
+
+class AgentSettingsHandle(AgentSettingsOut, Handle):
+    """What holds for the agents of a tenant."""
+
+    shown_fields: ClassVar = ("ownerless_grace_days",)
 
 
 class AgentTreeHandle(AgentTreeOut, Handle):

@@ -249,7 +249,10 @@ class AgentHandle(AgentOut, Handle):
         return sign_statement(self._client, self.id, payload, key)
 
     def signed_card(self) -> AgentCard:
-        """Fetch the agent's card; `lab.agents.card` explains it. The member `card` is what was registered for it.
+        """Fetch the agent's card, which `lab.agents.card` explains.
+
+        Returns:
+            The card; the member `card` is only what was registered for it.
 
         >>> lab.agents.register("Herald", scopes=["news:read"]).signed_card()["name"]
         'Herald'

@@ -19,6 +19,8 @@ def visit_agents(tour: TourRecorder) -> None:
     tour.call("get_agent_jwks", key, **place)
     tour.call("get_agent_tree", key, **place)
     tour.call("review_agents", key, limit=1)
+    tour.call("set_agent_settings", key, {"ownerless_grace_days": 7})
+    tour.call("get_agent_settings", key)
     tour.call("update_agent", key, {"scopes": ["docs:read"]}, **place)
     tour.call("sign_agent_statement", key, {"payload": {"invoice": 7, "read": True}}, **place)
     visit_sessions(tour, agent["id"])

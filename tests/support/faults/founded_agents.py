@@ -43,6 +43,7 @@ def employ_agents(lab: Installation, name: str, caller: Caller) -> None:
 
     record_runs(lab, root, name, caller)
     end_delegation(lab, root, name, caller)
+    services.preferences.set_grace_days(len(name), caller=caller)
     services.keys.compromise(stopped.id, stopped.key_id, reason=f"{name} lost it", caller=caller)
     services.authentication.authenticate(refreshed.token, now=lab.clock.now())
     with lab.storage.write() as tx:

@@ -1,0 +1,73 @@
+"""Owners of agents who left: their agents are noticed at once, and suspended when the grace is over (CONTRACT 11.8)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from attestlab.agents.lifecycle import TIMEKEEPER, AgentLifecycle
+from attestlab.agents.oversight import store
+from attestlab.agents.oversight.events import AgentOwnerLeft
+from attestlab.agents.rules import SIGNAL_SOURCE
+from attestlab.agents.signals import describe_entity
+from attestlab.agents.store import agents
+from attestlab.agents.tables import AgentRecord
+from attestlab.core.clock import Clock
+from attestlab.core.db.transaction import Transaction
+from attestlab.core.records import audited_write, outbox
+from attestlab.core.records.actors import Actor
+from attestlab.core.records.audited_write import AuditContext
+from attestlab.log.service import Log
+from attestlab.orgs.tables import UserRecord
+from attestlab.risk.rules import Factor
+from attestlab.risk.signals.members import encode_details
+from attestlab.risk.signals.recording import NewSignal, record_signals
+
+OWNERLESS: Final = "ownerless"
+OWNERLESS_SCORE: Final = 60.0
+REASON: Final = "The person who answered for it was removed, and no one took their place."
+
+
+class OwnersOfAgents:
+    """The people who answer for agents, as far as their leaving changes the agents."""
+
+    def __init__(self, *, clock: Clock, log: Log, lifecycle: AgentLifecycle) -> None:
+        self.clock = clock
+        self.log = log
+        self.lifecycle = lifecycle
+
+    def leave(self, tx: Transaction, person: UserRecord, *, actor: Actor, at: datetime) -> None:
+        """Note that a person was removed who answers for agents: one audit line, signal and event for each of these."""
+        rows = store.list_owned(tx.exec, person.id)
+        if not rows:
+            return
+        context = AuditContext(person.tenant_id, actor, "agent.lose_owner", at, {"owner_user_id": str(person.id)})
+        left = [row._replace(owner_left_at=at, updated_at=at) for row in rows]
+        audited_write.change_all(tx, agents, left, ("owner_left_at", "updated_at"), lambda _: context)
+        record_signals(tx, person.tenant_id, [_make_signal(row, at) for row in rows], at=at)
+        suspended_from = at + timedelta(days=store.find_grace_days(tx.exec, person.tenant_id))
+        for row in rows:
+            outbox.publish(tx, row.tenant_id, AgentOwnerLeft(row.id, person.id, suspended_from), at=at)
+
+    def suspend_due(self, tx: Transaction, *, limit: int) -> int:
+        """Suspend up to `limit` active agents whose owners left, and whose tenant's grace is over; return how many.
+
+        Raises:
+            TimeUnconfirmed: the clock leapt ahead, and no operator has confirmed it.
+        """
+        now = self.clock.now()
+        rows = store.find_left(tx.exec, now=now, limit=limit)
+        if rows:
+            self.log.time.require_credible(tx.connection)
+        for row in rows:
+            metadata = {"reason": REASON, "because": OWNERLESS}
+            context = AuditContext(row.tenant_id, TIMEKEEPER, "agent.suspend", now, metadata)
+            self.lifecycle.suspend_row(tx, row, context)
+        return len(rows)
+
+
+def _make_signal(row: AgentRecord, at: datetime) -> NewSignal:
+    factor = Factor(OWNERLESS, True, 100.0, OWNERLESS_SCORE, "No one answers for the agent: its owner was removed.")
+    details = encode_details({"agent_id": str(row.id), "session_id": None}, [factor])
+    entity = describe_entity(row.id, row.tenant_id)
+    return NewSignal(SIGNAL_SOURCE, OWNERLESS, OWNERLESS_SCORE, entity, details, at)
