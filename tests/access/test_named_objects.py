@@ -12,7 +12,7 @@ import pytest
 from attestlab.installation import Installation
 from attestlab.server.app import all_routes
 from support.access import AccessScenario, PartyClients, open_access_scenario
-from support.agents import register_agent
+from support.agents import open_session, register_agent
 from support.attestations import make_mint_body, mint
 from support.in_process_server import serve_in_thread
 from support.issuers import register_issuer
@@ -63,6 +63,9 @@ BODIES: dict[tuple[str, str, str], Body] = {
     ("received", "POST /v1/consumer/protections", "attestation_id"): lambda named, _: {
         **{"title": "My degree", "attestation_id": named}
     },
+    ("agent_session", "POST /v1/observability/events", "session_id"): lambda named, own: {
+        **{"agent_id": own["agent"], "event_type": "tool.call", "session_id": named}
+    },
     ("person", "POST /v1/agents", "owner_user_id"): lambda named, _: {"display_name": "A", "owner_user_id": named},
     ("person", "PATCH /v1/agents/{id}", "owner_user_id"): lambda named, _: {"owner_user_id": named},
     ("agent", "POST /v1/agent-sessions", "agent_id"): lambda named, _: {"agent_id": named},
@@ -73,7 +76,6 @@ FILTERS = {
     ("agent", "GET /v1/agent-sessions", "agent_id"),
     ("agent", "GET /v1/agents", "parent_agent_id"),
     ("person", "GET /v1/agents", "owner_user_id"),
-    ("agent", "GET /v1/observability/metrics", "agent_id"),
     ("agent", "GET /v1/orchestrations", "agent_id"),
     ("person", "GET /v1/agents/review", "owner_user_id"),
     ("agent", "GET /v1/witness/requests", "originator_agent_id"),
@@ -118,7 +120,7 @@ def _has_id(annotation: object) -> bool:
 def objects_of(account: PartyClients) -> dict[str, Any]:
     """Returns an object of each kind."""
     client, issuer = account.with_key, register_issuer(account.with_key)
-    body = make_mint_body(issuer)
+    body, agent = make_mint_body(issuer), register_agent(client)
     return {
         "issuer": issuer["id"],
         "mint": body,
@@ -130,7 +132,8 @@ def objects_of(account: PartyClients) -> dict[str, Any]:
         "profile": client.post("/v1/verification-profiles", json={"name": "A profile"}).json()["id"],
         "signal": add_signal(client)["id"],
         "endpoint": create_endpoint(client)["id"],
-        "agent": register_agent(client)["id"],
+        "agent": agent["id"],
+        "agent_session": open_session(client, agent)["session"]["id"],
         "person": account.signed_in.get("/v1/me").json()["id"],
     }
 

@@ -275,7 +275,7 @@ VERBS = {
     **dict.fromkeys(("change_mapping", "judge_logins", "replay", "demo_world"), Kind.WHOLE),
     "mint_many": Kind.EACH,
     "deliver": Kind.COUNTED,
-    **dict.fromkeys(("add_many", "backfill_logins", "normalize", "recover", "events"), Kind.COUNTED),
+    **dict.fromkeys(("add_many", "report_many", "backfill_logins", "normalize", "recover", "events"), Kind.COUNTED),
 }
 MANY = re.compile(
     r"Iterator|Iterable\[Mapping|Records|Rows|pa\.Table|DataFrame|Relation|MintResults|Signals|tuple\[Step"

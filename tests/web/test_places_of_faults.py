@@ -217,7 +217,7 @@ WITHOUT_A_CHECK = {
     *("reject_issuer_request", "mint_batch", "supersede_attestation", "revoke_attestation", "resolve_case"),
     "revoke_protection",
     *("introspect_agent_token", "refresh_agent_session", "terminate_agent_session", "revoke_delegation"),
-    *("find_badge", "load_past_logins", "verify_open_badge"),
+    *("find_badge", "load_past_logins", "report_agent_events", "verify_open_badge"),
     *("change_subscription", "detach_addon", "preview_subscription"),
     "send_billing_change",
     *("send_inbox_item_form", "send_protect_form", "send_reset_form", "send_settings_form", "send_signin_form"),
