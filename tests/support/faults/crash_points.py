@@ -1,4 +1,4 @@
-"""One change of an attestation, a protection or a plan, in a process that is killed before it ends.
+"""One change of an attestation, a protection, a plan or an agent, in a process that is killed before it ends.
 
 It dies before the given statement of the records, counted from 1, a commit being one too; or,
 where the change takes fewer, when it is durable and no client has its answer.
@@ -17,6 +17,8 @@ from uuid import UUID
 
 from sqlalchemy import event
 
+from attestlab.agents.keys import prepare_key
+from attestlab.agents.runs.shapes import RunCompleteIn
 from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import parse_time
@@ -27,13 +29,17 @@ from attestlab.settings import Settings
 
 
 def crash_during_change(wish: str) -> None:
-    """Do what `wish` says, `{settings, now, tenant_id, issuer_id, kid, change, attestation_id, statement}`, and die."""
+    """Do what `wish` says, and die.
+
+    It is `{settings, now, tenant_id, issuer_id, kid, change, attestation_id, statement}`, for agents with `subject`.
+    """
     task: dict[str, Any] = json.loads(wish)
     lab = Installation.open(Settings(**task["settings"]), clock=FixedClock(parse_time(task["now"])))
     caller = lab.orgs.service_caller(UUID(task["tenant_id"]))
     request = MintRequest(
         issuer_id=UUID(task["issuer_id"]), kid=task["kid"], schema="degree", claims={"student_name": "Ada"}
     )
+    subject: dict[str, str] = task.get("subject", {})
     attestation_id = task["attestation_id"] and UUID(task["attestation_id"])
     changes: dict[str, Callable[[], object]] = {
         "mint": lambda: lab.attestations.mint(request, caller=caller),
@@ -42,6 +48,10 @@ def crash_during_change(wish: str) -> None:
         "upgrade": lambda: lab.billing.change(Plan.PROFESSIONAL, caller=caller),
         "protect": lambda: _protect(lab, caller),
         "supersede": lambda: lab.attestations.supersede(attestation_id, request, caller=caller),
+        "kill an agent": lambda: lab.agents.lifecycle.kill(UUID(subject["id"]), reason="it probes", caller=caller),
+        "rotate a key": lambda: lab.agents.keys.rotate(UUID(subject["id"]), prepare_key(None), caller=caller),
+        "refresh a session": lambda: lab.agents.sessions.refresh(UUID(subject["id"]), subject["refresh_token"]),
+        "complete a run": lambda: lab.agents.runs.complete(UUID(subject["id"]), RunCompleteIn(), caller=caller),
     }
     _kill_before(lab, task["statement"])
     changes[task["change"]]()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 from uuid import UUID
 
@@ -30,12 +31,13 @@ def kill_before(
     tenant_id: UUID,
     issuer_id: UUID | None,
     out: Path,
+    subject: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Make a change in another process, which dies before the given statement."""
+    """Make a change in another process, which dies before the given statement; `subject` is what of agents changes."""
     wish = {
         **{"settings": portable_settings(lab), "now": format_time(lab.clock.now()), "change": change},
         **{"tenant_id": str(tenant_id), "issuer_id": str(issuer_id or tenant_id), "kid": "main"},
-        **{"attestation_id": None, "statement": statement},
+        **{"attestation_id": None, "statement": statement, "subject": dict(subject)},
     }
     code = fork_server.start("die", json.dumps(wish), out=out, errors=out).wait()
     assert code == -signal.SIGKILL, out.read_text()
