@@ -18,6 +18,7 @@ AUDITED_TABLES: Final[dict[str, Table]] = {
     "agent_settings": settings,
     "agent": store.agents,
     "agent_key": store.keys,
+    "agent_settings": settings,
     "delegation": delegations,
     "agent_session": sessions,
     "agent_refresh_token": refresh_tokens,

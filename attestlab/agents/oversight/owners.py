@@ -8,10 +8,8 @@ from typing import Final
 from attestlab.agents.lifecycle import TIMEKEEPER, AgentLifecycle
 from attestlab.agents.oversight import store
 from attestlab.agents.oversight.events import AgentOwnerLeft
-from attestlab.agents.rules import SIGNAL_SOURCE
-from attestlab.agents.signals import describe_entity
+from attestlab.agents.signals import record_agent_signal
 from attestlab.agents.store import agents
-from attestlab.agents.tables import AgentRecord
 from attestlab.core.clock import Clock
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.records import audited_write, outbox
@@ -20,8 +18,6 @@ from attestlab.core.records.audited_write import AuditContext
 from attestlab.log.service import Log
 from attestlab.orgs.tables import UserRecord
 from attestlab.risk.rules import Factor
-from attestlab.risk.signals.members import encode_details
-from attestlab.risk.signals.recording import NewSignal, record_signals
 
 OWNERLESS: Final = "ownerless"
 OWNERLESS_SCORE: Final = 60.0
@@ -44,7 +40,9 @@ class OwnersOfAgents:
         context = AuditContext(person.tenant_id, actor, "agent.lose_owner", at, {"owner_user_id": str(person.id)})
         left = [row._replace(owner_left_at=at, updated_at=at) for row in rows]
         audited_write.change_all(tx, agents, left, ("owner_left_at", "updated_at"), lambda _: context)
-        record_signals(tx, person.tenant_id, [_make_signal(row, at) for row in rows], at=at)
+        factor = Factor(OWNERLESS, True, 100.0, OWNERLESS_SCORE, "No one answers for the agent: its owner was removed.")
+        for row in rows:
+            record_agent_signal(tx, person.tenant_id, row.id, None, factor, at=at)
         suspended_from = at + timedelta(days=store.find_grace_days(tx.exec, person.tenant_id))
         for row in rows:
             outbox.publish(tx, row.tenant_id, AgentOwnerLeft(row.id, person.id, suspended_from), at=at)
@@ -64,10 +62,3 @@ class OwnersOfAgents:
             context = AuditContext(row.tenant_id, TIMEKEEPER, "agent.suspend", now, metadata)
             self.lifecycle.suspend_row(tx, row, context)
         return len(rows)
-
-
-def _make_signal(row: AgentRecord, at: datetime) -> NewSignal:
-    factor = Factor(OWNERLESS, True, 100.0, OWNERLESS_SCORE, "No one answers for the agent: its owner was removed.")
-    details = encode_details({"agent_id": str(row.id), "session_id": None}, [factor])
-    entity = describe_entity(row.id, row.tenant_id)
-    return NewSignal(SIGNAL_SOURCE, OWNERLESS, OWNERLESS_SCORE, entity, details, at)
