@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
+from attestlab.agents.rules import AgentStatus
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.rules import Status
 from attestlab.billing import store as billing_store
@@ -20,6 +21,7 @@ from attestlab.consumer.inbox.store import list_items
 from attestlab.core.db.tables import table_of
 from attestlab.core.errors import NotFound
 from attestlab.core.records.audit import AuditEvent
+from attestlab.demos.agent_fleet.members import OWN_KEY, PROBING, TREES
 from attestlab.demos.history.past_signals import BULK_TIME
 from attestlab.demos.people import CONSUMERS, PEOPLE
 from attestlab.demos.world import collect_garbage_rarely
@@ -30,7 +32,9 @@ from attestlab.integrity.fsck import fsck
 from attestlab.issuers.rules import IssuerStatus, KeyStatus, RiskRating, TrustTier
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.mail.store import mails
+from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Caller
+from attestlab.orgs.tables import User
 from attestlab.orgs.usage import VERIFICATIONS
 from attestlab.protections.platform_issuer import NAME as PLATFORM_ISSUER
 from attestlab.receipts import store as receipt_store
@@ -194,6 +198,41 @@ def test_two_types_have_receipts_and_no_mail_waits(served: Installation, caller:
     assert sum(row.redacted_at is not None for row in receipts) == 1
     assert len(receipts) > 50
     assert waiting == 0
+
+
+def test_forty_agents_stand_in_four_trees(served: Installation, caller: Caller) -> None:
+    agents = {each.row.display_name: each for each in served.agents.registry.page(caller=caller, limit=100)}
+    statuses = Counter(each.status for each in agents.values())
+
+    assert len(agents) == 40
+    assert sorted(each.row.display_name for each in agents.values() if each.row.parent_agent_id is None) == sorted(
+        tree.members[0].name for tree in TREES
+    )
+    assert max(each.row.delegation_depth for each in agents.values()) == 4
+    assert statuses == {AgentStatus.ACTIVE: 36, AgentStatus.SUSPENDED: 2, AgentStatus.REVOKED: 2}
+    assert agents[OWN_KEY].row.custody == "external"
+    assert agents["Badge notifier"].last_active_at is None
+    assert agents["Name speller"].effective_scopes.allows == frozenset()
+    assert agents[PROBING].effective_scopes.as_list() == ["docs:read", "index:write", "!docs:delete", "!index:drop"]
+
+
+def test_the_person_behind_one_tree_of_agents_has_left(served: Installation, caller: Caller) -> None:
+    agents = served.agents.registry.page(caller=caller, limit=100)
+    with served.storage.read() as connection:
+        users = table_of(User)
+        left = connection.execute(select(users.c.id).where(users.c.status == UserStatus.REMOVED)).scalar_one()
+
+    assert sum(each.row.owner_user_id == left for each in agents) == 10
+
+
+def test_agents_leave_audit_lines_of_their_runs(served: Installation) -> None:
+    audit = table_of(AuditEvent)
+    done = select(audit.c.actor_id, audit.c.action).where(audit.c.actor_type == "AGENT")
+    with served.storage.read() as connection:
+        rows = connection.execute(done).all()
+
+    assert {row.action for row in rows} == {"run.count", "run_step.record"}
+    assert len({row.actor_id for row in rows}) == 38  # one never worked, and one has its key in its device
 
 
 def test_its_folder_has_credentials_that_only_the_owner_reads(served: Installation) -> None:

@@ -10,6 +10,7 @@ import secrets
 from typing import Final, NamedTuple
 
 from attestlab.core.crypto import passwords
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.actors import COMMAND_LINE
@@ -56,9 +57,14 @@ def add_people(lab: Installation, tenant: TenantCreated, *, password: str) -> No
     password_hash = passwords.hash_password(password)
     with lab.storage.write() as tx:
         now = lab.clock.now()
-        deed = AuditContext(tenant.tenant_id, COMMAND_LINE, "user.create", now)
         for address, name, role in PEOPLE:
             person = UserRecord(
                 new_id(now), tenant.tenant_id, tenant.org_id, address, name, password_hash, role.value, now
             )
-            audited_write.insert(tx, store.users, person, deed)
+            add_person(tx, person)
+
+
+def add_person(tx: Transaction, person: UserRecord) -> None:
+    """Let a person join, as the command line does."""
+    deed = AuditContext(person.tenant_id, COMMAND_LINE, "user.create", person.created_at)
+    audited_write.insert(tx, store.users, person, deed)

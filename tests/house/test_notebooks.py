@@ -18,7 +18,14 @@ from support.demo_caches import use_demo_caches
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 BOOKS = sorted(FOLDER.glob("*.ipynb"))
-NAMES = ["00_tour", "01_risk_signals", "02_policy_simulation", "03_transparency_log", "04_issuer_governance"]
+NAMES = [
+    "00_tour",
+    "01_risk_signals",
+    "02_policy_simulation",
+    "03_transparency_log",
+    "04_issuer_governance",
+    "05_agents",
+]
 DOORS = {"demo", "open", "connect", "AttestLabError"}  # of attestlab, all that a notebook uses
 MAX_LINES = 6
 Cell = dict[str, Any]
@@ -50,7 +57,7 @@ def imported_modules(tree: ast.AST) -> set[str]:
     }
 
 
-def test_there_are_five_notebooks() -> None:
+def test_there_are_six_notebooks() -> None:
     assert [book.stem for book in BOOKS] == NAMES
 
 
@@ -103,7 +110,7 @@ def test_the_first_cell_asks_and_the_last_leads_on(book: Path) -> None:
 
     assert [word for word in ("**Question.**", "**Data.**", "**Time.**") if word not in cells[0]["source"]] == []
     assert cells[-1]["source"].startswith("## Next")
-    assert re.search(r"/dash/(risk|policy|log|issuers)\b", cells[-1]["source"])
+    assert re.search(r"/dash/(risk|policy|log|issuers|agents)\b", cells[-1]["source"])
 
 
 @every_book

@@ -13,6 +13,7 @@ from random import Random
 
 from attestlab.blog.post_import import import_post
 from attestlab.core.db.transaction import Transaction
+from attestlab.demos.agent_fleet.past import PastAgents
 from attestlab.demos.history.rewound_clock import RewoundClock
 from attestlab.demos.registry_year.challenges import PastChallenges
 from attestlab.demos.registry_year.changes import CHANGES, Proceedings
@@ -82,6 +83,7 @@ class RegistryYear:
             seed=seed,
         )
         actions += usage.list_actions(clock.now() + clock.behind)
+        actions += PastAgents(lab, team, seed=seed).list_actions(clock.now() + clock.behind)
         self._waiting = deque(sorted(actions, key=attrgetter("days_ago"), reverse=True))
 
     def live_until(self, behind: timedelta) -> None:

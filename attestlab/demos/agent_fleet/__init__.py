@@ -1,0 +1,1 @@
+"""The machine agents of the demo: forty in four trees, and what they did."""

@@ -1,0 +1,1 @@
+"""The page about machine agents: who may do what, who let them, and what they did."""

@@ -1,0 +1,45 @@
+"""What a click or a choice does to the state of the page about agents: pure functions of state and value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from attestlab_dashboards.agents.state import FILTERS, AgentsState
+from attestlab_dashboards.state import Reducer, set_parameter, toggle_parameter
+
+_PAGES: Final = ("page", "sessions_page", "acts_page")  # of what the filters narrow
+_FIRST_PAGES: Final = dict.fromkeys(_PAGES, "")
+
+
+def clear_filter(state: AgentsState, value: str) -> AgentsState:
+    """Drop one filter, or with `all` every one."""
+    names = FILTERS if value == "all" else tuple(name for name in FILTERS if name == value)
+    return state.change(**dict.fromkeys(names, ""), **_FIRST_PAGES) if names else state
+
+
+def open_question(state: AgentsState, value: str) -> AgentsState:
+    """Open the dialog of a change: `word:agent`."""
+    ask, _, about = value.partition(":")
+    return state.change(ask=ask, about=about) if ask and about else state
+
+
+def close(state: AgentsState, _value: str) -> AgentsState:
+    """Close the dialog, or else the drawer."""
+    return close_question(state) if state.ask else state.change(agent="")
+
+
+def close_question(state: AgentsState) -> AgentsState:
+    """Close the dialog."""
+    return state.change(ask="", about="")
+
+
+EVENTS: Final[Mapping[str, Reducer[AgentsState]]] = {
+    **{name: set_parameter(name, resets=_PAGES) for name in ("status", "kind")},
+    **{name: toggle_parameter(name, resets=_PAGES) for name in ("finding", "tree")},
+    **{name: set_parameter(name) for name in (*_PAGES, "agent")},
+    "sort": set_parameter("sort", resets=["page"]),
+    "clear": clear_filter,
+    "ask": open_question,
+    "close": close,
+}

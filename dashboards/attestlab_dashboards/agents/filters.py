@@ -1,0 +1,55 @@
+"""The filters of the page: the state and type of agents, and what a review would find."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from attestlab.agents.rules import AgentStatus, AgentType
+from attestlab_dashboards import widgets
+from attestlab_dashboards.agents.state import FINDINGS, AgentsState
+from attestlab_dashboards.agents.words import FINDING_WORDS
+from attestlab_dashboards.pages import Facts
+from attestlab_dashboards.safe import NOTHING, html, join
+
+
+def draw_filters(state: AgentsState, _facts: Facts) -> Markup:
+    """Draw the filters, and the way back to all agents if one is set."""
+    reset = widgets.chip("Reset", ev="clear", v="all", pressed=False, removable=True)
+    findings = [
+        widgets.chip(FINDING_WORDS[name], ev="finding", v=name, pressed=state.finding == name) for name in FINDINGS
+    ]
+    return join(
+        [
+            _draw_choice("State", "status", list(map(str, AgentStatus)), state.status),
+            _draw_choice("Type", "kind", list(map(str, AgentType)), state.kind),
+            *findings,
+            reset if state.active_filters else NOTHING,
+        ]
+    )
+
+
+def _draw_choice(label: str, ev: str, values: Sequence[str], chosen: str) -> Markup:
+    return html(
+        '<label class="chip is-choice{on}">{label}: <select data-ev="{ev}" data-key="choice:{ev}">{options}'
+        "</select></label>",
+        on=" on" if chosen else "",
+        label=label,
+        ev=ev,
+        options=widgets.option_list([("", "all"), *((value, value) for value in values)], chosen),
+    )
+
+
+def draw_nothing_found(state: AgentsState) -> Markup:
+    """Draw what stands where the filters leave no agent, with the way back."""
+    if not state.active_filters:
+        call = html('Register one with <code>lab.agents.register("Invoice reader", scopes=["docs:read"])</code>.')
+        return widgets.empty("No agent yet", call)
+    drops = [widgets.button(f"Drop {name}", ev="clear", v=name) for name in state.active_filters]
+    shown = drops if len(drops) > 1 else []
+    return widgets.empty(
+        "No agent matches",
+        f"None has this {' and '.join(state.active_filters)}.",
+        join([*shown, widgets.button("Reset all", ev="clear", v="all", primary=True)]),
+    )

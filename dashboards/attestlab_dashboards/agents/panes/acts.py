@@ -1,0 +1,143 @@
+"""What the chosen agents did, and what people did with them: the lines of the audit trail, newest first."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from markupsafe import Markup
+
+from attestlab import Lab
+from attestlab.client.analysis.rows import Rows
+from attestlab.orgs.rules import Scope
+from attestlab_dashboards import widgets
+from attestlab_dashboards.agents.fleet import compose, list_ids, read_people
+from attestlab_dashboards.agents.state import FILTERS, AgentsState
+from attestlab_dashboards.agents.words import plural
+from attestlab_dashboards.formats import time_tag
+from attestlab_dashboards.lake_query import LakeQuery
+from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.safe import html, join
+
+ACT_ROWS: Final = 8
+_ALL: Final = """SELECT a.seq, a."timestamp" AS at, c.id AS agent_id, c.name, a.actor_type, a.actor_id, a.action,
+  a.outcome FROM audit a JOIN chosen c
+  ON (a.actor_type = 'AGENT' AND a.actor_id = c.id::VARCHAR)
+  OR (a.actor_type <> 'AGENT' AND a.resource_type = 'agent' AND a.resource_id = c.id::VARCHAR)
+WHERE a.action <> 'run.count'"""  # it repeats the recorded step
+_PAGE: Final = f"""SELECT *, count(*) OVER () AS acts, row_number() OVER (ORDER BY seq DESC) AS place FROM ({_ALL})
+QUALIFY (place - 1) // {ACT_ROWS} = least($page, (acts - 1) // {ACT_ROWS}) ORDER BY place"""
+_WORDS: Final = {
+    "agent.sign": "signed a statement",
+    "run.start": "started a run",
+    "run_step.record": "recorded a step",
+    "run.complete": "ended a run",
+    "agent.register": "registered it",
+    "agent.update": "changed it",
+    "agent.suspend": "suspended it",
+    "agent.resume": "resumed it",
+    "agent.revoke": "revoked it",
+    "agent.kill": "killed it",
+    "agent.expire": "recorded that it expired",
+    "agent.rotate_key": "rotated its key",
+    "agent.delegate": "gave it a place in a tree",
+    "agent_session.refresh": "went on with a session",
+}
+
+
+class ActLine(NamedTuple):
+    """A line of the trail: an act of the agent, or of someone else with it."""
+
+    seq: int
+    at: datetime
+    agent_id: str
+    name: str
+    actor_type: str
+    actor_id: str
+    action: str
+    outcome: str
+
+
+class ActPage(NamedTuple):
+    """A page of the lines, how many there are, and the names of people."""
+
+    now: datetime
+    names: dict[str, str]
+    lines: tuple[ActLine, ...]
+    acts: int
+    page: int
+
+
+def load_acts(lab: Lab, state: AgentsState) -> ActPage:
+    """Load a page of the lines."""
+    names = dict(read_people(lab))
+    rows = compose(state, list_ids(names), _PAGE, page=state.acts_page - 1).read_rows(lab)
+    acts, place = (int(str(rows[0][name])) for name in ("acts", "place")) if rows else (0, 1)
+    lines = tuple(ActLine(**{name: row[name] for name in ActLine._fields}) for row in rows)  # type: ignore[arg-type]  # the query's types
+    return ActPage(lab.now(), names, lines, acts, (place - 1) // ACT_ROWS + 1)
+
+
+def compose_acts(state: AgentsState, people: str) -> LakeQuery:
+    """Compose the query of all lines."""
+    return compose(state, people, f"{_ALL} ORDER BY seq DESC")
+
+
+def export_acts(lab: Lab, state: AgentsState) -> Rows:
+    """Return all lines."""
+    return compose_acts(state, list_ids(read_people(lab))).read(lab)
+
+
+def write_acts_sql(state: AgentsState) -> str:
+    """Write the query of all lines, in which only agents without an owner are ownerless."""
+    return compose_acts(state, "").to_sql()
+
+
+def write_reading(page: ActPage, _state: AgentsState) -> str:
+    """Write what the lines are."""
+    return f"{plural(page.acts, 'line')} of the audit trail: what agents did, and what others did with them"
+
+
+def draw_acts(page: ActPage, _state: AgentsState) -> Markup:
+    """Draw a page of the lines."""
+    if not page.lines:
+        return widgets.empty("Nothing was done", "No line of the audit trail is by these agents, or about them.")
+    items = join(_draw_line(line, page) for line in page.lines)
+    pages = -(-page.acts // ACT_ROWS)
+    return html(
+        '<ul class="ag-acts">{items}</ul>{pager}', items=items, pager=widgets.pager(page.page, pages, ev="acts_page")
+    )
+
+
+def _draw_line(line: ActLine, page: ActPage) -> Markup:
+    words = _WORDS.get(line.action, line.action.replace(".", " ").replace("_", " "))
+    about = html(
+        '<button type="button" class="is-name" data-ev="agent" data-v="{id}" data-key="act:{seq}">{name}</button>',
+        id=line.agent_id,
+        seq=line.seq,
+        name=line.name,
+    )
+    did = (
+        html("{about} <span>{words}</span>", about=about, words=words)
+        if line.actor_type == "AGENT"
+        else html("{about} <span>{who} {words}</span>", about=about, who=_name_actor(line, page), words=words)
+    )
+    return html("<li>{at}<span>{did}</span></li>", at=time_tag(line.at, page.now), did=did)
+
+
+def _name_actor(line: ActLine, page: ActPage) -> str:
+    if line.actor_type != "USER":
+        return {"API_KEY": "A key of the tenant", "SYSTEM": "The service"}.get(line.actor_type, line.actor_id)
+    return page.names.get(line.actor_id, f"Person …{line.actor_id[-6:]}")
+
+
+PANE: Final = Pane(
+    key="acts",
+    question="What they did",
+    reading=write_reading,
+    load=load_acts,
+    draw=draw_acts,
+    reads=(*FILTERS, "acts_page"),
+    scope=Scope.AUDIT_READ.value,
+    copy_sql=write_acts_sql,
+    export=export_acts,
+)

@@ -1,0 +1,73 @@
+"""Words and marks of the page about agents: the same for a state, a scope or an owner in every pane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from markupsafe import Markup
+
+from attestlab_dashboards import icons
+from attestlab_dashboards.safe import html, join
+from attestlab_dashboards.widgets import Tone, pill
+
+_TONES: Final[Mapping[str, tuple[Tone, str]]] = {
+    "active": ("good", "check"),
+    "suspended": ("warn", "clock"),
+    "revoked": ("bad", "cross"),
+    "expired": ("calm", "minus"),
+    "terminated": ("calm", "cross"),
+    "rotated": ("calm", "minus"),
+    "compromised": ("bad", "warn"),
+}
+FINDING_WORDS: Final[Mapping[str, str]] = {
+    "ownerless": "No person answers",
+    "wildcard": "Wildcard",
+    "no_expiry": "No expiry",
+    "old_key": "Key over 90 days",
+    "idle": "Idle for 30 days",
+}
+
+
+def draw_status(status: str) -> Markup:
+    """Draw the state of an agent, a session or a key."""
+    tone, glyph = _TONES.get(status, ("calm", "minus"))
+    return pill(status, tone, glyph)
+
+
+def draw_scopes(scopes: Iterable[str]) -> Markup:
+    """Draw scopes as small marks; denies are struck through, and say so."""
+    drawn = [_draw_scope(scope) for scope in scopes]
+    if not any(not scope.startswith("!") for scope in scopes):
+        drawn.insert(0, html('<span class="muted">nothing</span>'))
+    return html('<span class="ag-scopes">{scopes}</span>', scopes=join(drawn, html(" ")))
+
+
+def _draw_scope(scope: str) -> Markup:
+    if scope.startswith("!"):
+        return html(
+            '<code class="ag-deny"><span class="al-hidden">never </span>{scope}</code>', scope=scope.removeprefix("!")
+        )
+    if scope.endswith(":*"):
+        return html('<code class="ag-wild">{icon}{scope}</code>', icon=icons.draw("warn"), scope=scope)
+    return html("<code>{scope}</code>", scope=scope)
+
+
+def draw_owner(owner_id: str | None, names: Mapping[str, str]) -> Markup:
+    """Draw the person who answers for an agent; without any `names` the viewer may not read them."""
+    if owner_id is None:
+        return html('<span class="warn">{icon} no person</span>', icon=icons.draw("warn"))
+    if owner_id in names:
+        return html("{name}", name=names[owner_id])
+    if not names:
+        return html("person …{end}", end=owner_id[-6:])
+    return html('<span class="warn">{icon} a person who left</span>', icon=icons.draw("warn"))
+
+
+def plural(number: int, noun: str) -> str:
+    """Write a number with its noun.
+
+    >>> plural(1, "agent"), plural(1204, "session")
+    ('1 agent', '1,204 sessions')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
