@@ -15,7 +15,6 @@ from attestlab.agents.sessions.store import refresh_tokens, sessions
 from attestlab.agents.witnessing.store import requests, votes
 
 AUDITED_TABLES: Final[dict[str, Table]] = {
-    "agent_settings": settings,
     "agent": store.agents,
     "agent_key": store.keys,
     "agent_settings": settings,
