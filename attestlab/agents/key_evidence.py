@@ -21,7 +21,7 @@ from attestlab.log.note.trust_policy import Checkpoint
 ALGORITHM = Algorithm.ED25519
 
 
-class EntryEvidence(NamedTuple):
+class BundledEntry(NamedTuple):
     """An entry of the log, and the path from it to the root of a tree."""
 
     entry: bytes
@@ -36,7 +36,7 @@ class KeyEvidence(NamedTuple):
     kid: str
     agent_id: str
     jwk: dict[str, object]
-    proof: EntryEvidence
+    proof: BundledEntry
 
 
 class ProvenAgentKey(NamedTuple):
@@ -48,10 +48,10 @@ class ProvenAgentKey(NamedTuple):
     log_index: int
 
 
-def read_entry(reader: Reader) -> EntryEvidence:
+def read_entry(reader: Reader) -> BundledEntry:
     """Read an entry with its proof; raises ValueError with the place of what cannot be read."""
     proof = reader.object("inclusion_proof")
-    return EntryEvidence(
+    return BundledEntry(
         decode_base64(reader.string("log_entry"), f"{reader.path}/log_entry"),
         proof.count("log_index"),
         proof.count("tree_size"),
@@ -69,7 +69,7 @@ def read_key(reader: Reader) -> KeyEvidence:
     )
 
 
-def prove_entry(proof: EntryEvidence, head: Checkpoint) -> dict[str, object]:
+def prove_entry(proof: BundledEntry, head: Checkpoint) -> dict[str, object]:
     """Prove that the log of a head has an entry; returns its members.
 
     Raises:

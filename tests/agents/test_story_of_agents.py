@@ -120,7 +120,7 @@ def test_a_person_answers_for_a_fleet_sees_what_it_did_and_stops_it(fleet: Fleet
 
 
 def register_an_orchestrator(fleet: Fleet, holder: KeyHolder) -> dict[str, Any]:
-    """Ann registers an agent with a key of its own, which opens a session by its assertion alone."""
+    """Ann registers an agent with its own key, which opens a session by its assertion alone."""
     scopes = ["docs:*", "agents:read", "agents:write"]
     named = {"display_name": "Invoice desk", "agent_type": "orchestrator"}
     boss = send(fleet.ann, AGENTS, **named, scopes=scopes, **holder.prove(fleet.ann))
@@ -161,7 +161,7 @@ def run_three_steps(fleet: Fleet, worker: dict[str, Any]) -> dict[str, Any]:
 
 
 def confirm_the_run(fleet: Fleet, worker: dict[str, Any], run: dict[str, Any]) -> None:
-    """Two agents of no common tree confirm the run, each in a session of its own; one holds its key."""
+    """Two agents of no common tree confirm the run, each in its own session; one holds its key."""
     claim = {"subject": run["orchestration_id"], "claim_type": "run_hash", "claim_value": run["run_hash"]}
     asked = send(fleet.ann, REQUESTS, originator_agent_id=worker["id"], claim=claim, required_witnesses=2)
     votes = f"{REQUESTS}/{asked['request_id']}/attest"

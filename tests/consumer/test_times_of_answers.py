@@ -28,7 +28,7 @@ PAIRS = 200
 ORDERS = list(permutations(range(4)))
 BETWEEN = timedelta(minutes=10)  # between two requests, so that no limit of an hour is reached
 MAX_DEVIATIONS = 5  # of the median, which is normal whatever the noise: no false alarm in a million runs
-RESOLUTION_S = 1e-4  # nobody measures less over a network
+RESOLUTION_S = 1e-4  # less cannot be measured over a network
 
 SLOW = PasswordHasher(time_cost=1, memory_cost=8192, parallelism=1)  # some milliseconds: a missing hash shows
 

@@ -61,7 +61,7 @@ def test_a_full_disk_lets_no_suspended_agent_through(fork_server: ForkServer, di
             for _ in range(3):
                 tried = try_everything(stopped, opened[stopped["id"]], acting[stopped["id"]])
                 assert min(tried) >= 401
-            assert suspend(http, going).status_code == 503  # not acknowledged: it goes on
+            assert suspend(http, going).status_code == 503  # not acknowledged: it may act
             assert acting[going["id"]].get(f"{AGENTS}/{going['id']}").json()["status"] == "active"
         require_writes_reported(http, "ok")
         assert try_everything(stopped, opened[stopped["id"]], acting[stopped["id"]]) == {401}

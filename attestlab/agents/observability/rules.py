@@ -75,7 +75,7 @@ class EventCounts(NamedTuple):
 
 
 def judge_refusals(count: int) -> Factor | None:
-    """Explain that an agent probes for scopes, from so many refusals within five minutes; None if it does not."""
+    """Explain that an agent probes for scopes, from its refusals of the last five minutes; None if it does not."""
     if count < PROBE_REFUSALS:
         return None
     text = f"{count} requests within {_minutes(PROBE_WINDOW)} minutes needed a scope that the agent lacks."

@@ -40,7 +40,7 @@ class RecentCount(NamedTuple):
 
 
 def count_outcomes(execute: Execute, agent_id: UUID, since: datetime) -> OutcomeCount:
-    """Count the events of an agent from `since` on that it did not report through a session of its own."""
+    """Count the events of an agent from `since` on that its own sessions did not report."""
     failed = func.count().filter(events.c.status == AgentEventStatus.ERROR.value)
     of_others = (events.c.agent_id == agent_id, events.c.occurred_at >= since, events.c.reporting_session_id.is_(None))
     total, failures = execute(select(func.count(), failed).where(*of_others)).one()

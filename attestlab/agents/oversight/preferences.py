@@ -1,4 +1,4 @@
-"""Preferences of a tenant for its agents: how long one may go on without a person who answers for it."""
+"""Preferences of a tenant for its agents: how long one may act without a person who answers for it."""
 
 from __future__ import annotations
 

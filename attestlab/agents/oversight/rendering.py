@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attestlab.agents.oversight.results import AgentTree, ReviewedAgent, ReviewRow, TreeNode, TreeRow
+from attestlab.agents.oversight.results import AgentNode, AgentTree, ReviewedAgent, ReviewRow, TreeRow
 from attestlab.agents.oversight.shapes import AgentReviewOut, AgentTreeEdgeOut, AgentTreeNodeOut, AgentTreeOut
 from attestlab.agents.rules import format_agent_id
 from attestlab.core.row_rendering import RowRenderer
@@ -29,7 +29,7 @@ def render_tree(tree: AgentTree) -> AgentTreeOut:
     return AgentTreeOut(nodes=[_render_tree_node(node) for node in tree.nodes], edges=edges, truncated=tree.truncated)
 
 
-def _render_tree_node(node: TreeNode) -> AgentTreeNodeOut:
+def _render_tree_node(node: AgentNode) -> AgentTreeNodeOut:
     return _render_node(node.row, status=node.status, effective_scopes=node.effective_scopes.as_list())
 
 

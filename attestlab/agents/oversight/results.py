@@ -31,7 +31,7 @@ class TreeRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TreeNode:
+class AgentNode:
     """An agent of a tree, as it is now."""
 
     row: TreeRow
@@ -43,7 +43,7 @@ class TreeNode:
 class AgentTree:
     """The agents above and below one, each after its parent; `truncated` says that there are more below."""
 
-    nodes: Sequence[TreeNode] = field(repr=False)
+    nodes: Sequence[AgentNode] = field(repr=False)
     truncated: bool
 
 

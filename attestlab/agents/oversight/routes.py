@@ -45,7 +45,7 @@ async def review_agents(
 def get_agent_settings(caller: Caller, agent_preferences: AgentPreferences) -> AgentSettingsOut:
     """Get the tenant's settings of agents.
 
-    An agent whose owner was removed goes on for `ownerless_grace_days`; then it is suspended.
+    An agent whose owner was removed may act for `ownerless_grace_days`; then it is suspended.
     """
     return AgentSettingsOut(ownerless_grace_days=agent_preferences.get_grace_days(caller=caller))
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from attestlab.agents import rules as agent_rules
 from attestlab.agents import store as agent_store
 from attestlab.agents.oversight import store
-from attestlab.agents.oversight.results import AgentTree, ReviewedAgent, ReviewRow, TreeNode, TreeRow
+from attestlab.agents.oversight.results import AgentNode, AgentTree, ReviewedAgent, ReviewRow, TreeRow
 from attestlab.agents.oversight.rules import MAX_TREE_NODES, ReviewFacts, compute_tree_scopes, find_findings
 from attestlab.agents.oversight.shapes import AgentReviewQuery
 from attestlab.core.clock import Clock
@@ -38,7 +38,9 @@ class AgentOversight:
             rows = _read_tree(connection.execute, agent_id)
         shown = rows[:MAX_TREE_NODES]
         scopes = compute_tree_scopes(shown, now=now)
-        nodes = [TreeNode(row, agent_rules.status_at(row.status, row.expires_at, now), scopes[row.id]) for row in shown]
+        nodes = [
+            AgentNode(row, agent_rules.status_at(row.status, row.expires_at, now), scopes[row.id]) for row in shown
+        ]
         return AgentTree(nodes, len(rows) > MAX_TREE_NODES)
 
     def page_review(

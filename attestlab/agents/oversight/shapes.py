@@ -95,11 +95,11 @@ class AgentSettingsIn(In, wire_name="agent_settings_input", source="CONTRACT 11.
     """What a tenant sets for its agents."""
 
     ownerless_grace_days: Annotated[int, Field(ge=0, le=MAX_GRACE_DAYS)]
-    """So long an agent goes on after its owner was removed; then it is suspended. Format: days, 0-365."""
+    """How long an agent may act after its owner was removed, before it is suspended. Format: days, 0-365."""
 
 
 class AgentSettingsOut(Out, wire_name="agent_settings", source="CONTRACT 11.8"):
     """What holds for the agents of a tenant."""
 
     ownerless_grace_days: int
-    """So long an agent goes on after its owner was removed; then it is suspended. Format: days, 0-365; 7 by default."""
+    """How long an agent may act after its owner was removed, before it is suspended. Format: days, 0-365; 7 by default."""

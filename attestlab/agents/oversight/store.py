@@ -122,7 +122,7 @@ def find_settings(execute: Execute, tenant_id: UUID) -> AgentSettingsRecord | No
 
 
 def find_grace_days(execute: Execute, tenant_id: UUID) -> int:
-    """Find the days that an agent of a tenant goes on without its owner."""
+    """Find for how many days an agent of a tenant may act without its owner."""
     found = find_settings(execute, tenant_id)
     return DEFAULT_GRACE_DAYS if found is None else found.ownerless_grace_days
 

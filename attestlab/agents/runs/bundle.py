@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple, Self
 
 from attestlab.agents.key_evidence import (
-    EntryEvidence,
+    BundledEntry,
     KeyEvidence,
     ProvenAgentKey,
     prove_entry,
@@ -63,7 +63,7 @@ class RunBundle:
     plan: tuple[PlannedStep, ...] = field(repr=False)
     steps: tuple[SignedRunStep, ...] = field(repr=False)
     keys: tuple[KeyEvidence, ...] = field(repr=False)
-    end: EntryEvidence = field(repr=False)
+    end: BundledEntry = field(repr=False)
     checkpoint: str = field(repr=False)
 
     @classmethod
@@ -98,7 +98,7 @@ class RunBundle:
         return cls.parse(parse_json(content))
 
     @property
-    def recorded(self) -> dict[str, RecordedStep]:
+    def recorded_steps(self) -> dict[str, RecordedStep]:
         """The recorded steps by their ids."""
         return {step.recorded.step_id: step.recorded for step in self.steps}
 
@@ -152,7 +152,7 @@ def verify_run_bundle(bundle: RunBundle, *, trust: TrustPolicy) -> RunReport:
 
 
 def _find_unchained(bundle: RunBundle) -> tuple[str, ...]:
-    recorded = bundle.recorded
+    recorded = bundle.recorded_steps
     return tuple(
         step.id
         for step in bundle.plan
@@ -162,7 +162,7 @@ def _find_unchained(bundle: RunBundle) -> tuple[str, ...]:
 
 def _require_order(bundle: RunBundle) -> None:
     """Require a plan that the ledger takes, and its steps once each, in its order, with their dependencies."""
-    recorded = bundle.recorded
+    recorded = bundle.recorded_steps
     try:
         rules.require_plan(bundle.plan)
         for step in bundle.plan:
@@ -179,7 +179,7 @@ def _require_order(bundle: RunBundle) -> None:
 
 def _require_hash(bundle: RunBundle) -> None:
     status = RunStatus(bundle.status.value)
-    computed = rules.hash_run(bundle.orchestration_id, bundle.agent_id, bundle.plan, bundle.recorded, status)
+    computed = rules.hash_run(bundle.orchestration_id, bundle.agent_id, bundle.plan, bundle.recorded_steps, status)
     if computed != bundle.run_hash:
         message = f"Plan, status and steps have the hash {computed}, not {bundle.run_hash}."
         raise _Refused(RunVerdict.HASH_MISMATCH, message)

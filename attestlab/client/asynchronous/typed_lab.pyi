@@ -1444,7 +1444,7 @@ class AsyncAgentNoun:
     ) -> AsyncListing[AgentReviewHandle]:
         """List the agents that want a look, newest first; revoked ones are left out."""
     async def settings(self) -> AgentSettingsHandle:
-        """Return the tenant's settings of agents: how many days one goes on after its owner was removed."""
+        """Return the tenant's settings of agents: how many days one may act after its owner left."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:

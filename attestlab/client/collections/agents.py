@@ -191,7 +191,7 @@ class AgentCollection(AgentEventVerbs):
         return Listing("agent", AgentReviewHandle, lambda: iterate_review(client, asked), limit=limit)
 
     def settings(self) -> AgentSettingsHandle:
-        """Return the tenant's settings of agents: how many days one goes on after its owner was removed.
+        """Return the tenant's settings of agents: how many days one may act after its owner left.
 
         >>> lab.agents.settings().ownerless_grace_days
         7
@@ -202,7 +202,7 @@ class AgentCollection(AgentEventVerbs):
         """Change the tenant's settings of agents; they count for owners who left already, too.
 
         Args:
-            ownerless_grace_days: how many days an agent goes on after its owner was removed, 0 to 365; then it is
+            ownerless_grace_days: how many days an agent may act after its owner was removed, 0 to 365; then it is
                 suspended.
 
         Returns:

@@ -199,8 +199,8 @@ class Limiter:
     def record_violation(self, lane: str, *, wait_s: float, now: datetime, is_guess: bool = False) -> bool:
         """Count a violation; return whether it is the one that blocks the lane, of which there is exactly one.
 
-        `wait_s` is what the refusal asks its client to wait. Whoever waited so long since the refusal before keeps to
-        the limit, and is not counted, unless the request is a guess of a credential.
+        `wait_s` is what the refusal asks its client to wait. A client that waited this time since the refusal before
+        keeps to the limit, and is not counted, unless the request is a guess of a credential.
         """
         asked = f"wait:{lane}"
         has_waited = not self._counters.blocked_for_s(asked, now=now)

@@ -149,7 +149,7 @@ def test_a_repeated_request_is_one_event(client: httpx.Client) -> None:
 def test_lines_are_accepted_or_rejected_each_by_itself(client: httpx.Client) -> None:
     agent = register_agent(client)
     good = f'{{"agent_id": "{agent["agent_id"]}", "event_type": "tool.call"}}'
-    lines = [good, "{", "", '{"agent_id": "nobody", "event_type": "tool.call"}', '{"agent_idd": 1}', good]
+    lines = [good, "{", "", '{"agent_id": "unknown", "event_type": "tool.call"}', '{"agent_idd": 1}', good]
 
     result = client.post(f"{EVENTS}/bulk", content="\n".join(lines), headers=NDJSON).json()
 

@@ -107,7 +107,7 @@ def test_no_changed_value_leaves_a_bundle_valid(client: httpx.Client, trust: Tru
 
 
 def test_no_changed_value_with_the_right_hash_is_valid(client: httpx.Client, trust: TrustPolicy) -> None:
-    """The forger computes the hash anew; the log has another one."""
+    """The forger computes the hash again; the log has another one."""
     bundle = make_bundle(client)
     hashed = {name: bundle.pop(name) for name in ("agent_id", "plan", "status", "steps")}
     found = set()
