@@ -38,7 +38,8 @@ class AgentOversight:
             rows = _read_tree(connection.execute, agent_id)
         shown = rows[:MAX_TREE_NODES]
         scopes = compute_tree_scopes(shown, now=now)
-        nodes = [
+        status_at = agent_rules.status_at
+        nodes = [AgentNode(row, status_at(row.status, row.expires_at, now), scopes[row.id]) for row in shown]
             AgentNode(row, agent_rules.status_at(row.status, row.expires_at, now), scopes[row.id]) for row in shown
         ]
         return AgentTree(nodes, len(rows) > MAX_TREE_NODES)

@@ -102,4 +102,4 @@ class AgentSettingsOut(Out, wire_name="agent_settings", source="CONTRACT 11.8"):
     """What holds for the agents of a tenant."""
 
     ownerless_grace_days: int
-    """How long an agent may act after its owner was removed, before it is suspended. Format: days, 0-365; 7 by default."""
+    """How long an agent may act after its owner was removed, before it is suspended. Format: days, 0-365; default 7."""

@@ -34,7 +34,7 @@ def rehash(bundle: dict[str, Any]) -> dict[str, Any]:
     """Give a changed bundle the hash that it should have."""
     read = RunBundle.parse(bundle)
     status = RunStatus(read.status.value)
-    hashed = rules.hash_run(read.orchestration_id, read.agent_id, read.plan, read.recorded, status)
+    hashed = rules.hash_run(read.orchestration_id, read.agent_id, read.plan, read.recorded_steps, status)
     return {**bundle, "run_hash": hashed}
 
 
