@@ -40,8 +40,6 @@ class AgentOversight:
         scopes = compute_tree_scopes(shown, now=now)
         status_at = agent_rules.status_at
         nodes = [AgentNode(row, status_at(row.status, row.expires_at, now), scopes[row.id]) for row in shown]
-            AgentNode(row, agent_rules.status_at(row.status, row.expires_at, now), scopes[row.id]) for row in shown
-        ]
         return AgentTree(nodes, len(rows) > MAX_TREE_NODES)
 
     def page_review(
