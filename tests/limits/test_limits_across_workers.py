@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from sqlalchemy.engine import make_url
 
 from support import patient_http
 from support.fork_server import run_command
@@ -15,6 +16,8 @@ from support.server_process import ServerProcess, run_json_command
 pytestmark = pytest.mark.both_engines
 
 STARTER = 300
+CLOCK_ACCURACY_S = {"sqlite": 0.0, "postgresql": 1.0}
+"""How far two busy workers may differ about the time: each knows the database's clock to half of a round trip."""
 
 
 def in_the_installation(server: ServerProcess) -> tuple[str, ...]:
@@ -28,7 +31,10 @@ def seen(server: ServerProcess, key: str, times: int) -> list[int]:
 
 
 def test_two_workers_share_one_rate_limit(empty_database: str, tmp_path: Path) -> None:
-    """A burst of 64 succeeds up to the bucket's size plus what is refilled during it, within one in a hundred."""
+    """A burst of 64 succeeds up to the bucket's size plus what is refilled during it, within one in a hundred.
+
+    Two buckets, one in each worker, would let twice the size succeed.
+    """
     server = ServerProcess.initialised(tmp_path / "data", empty_database)
     server.start("--workers", "2")
     tenant = run_json_command("tenant", "create", "Burst", "--plan", "STARTER", *in_the_installation(server))
@@ -36,7 +42,8 @@ def test_two_workers_share_one_rate_limit(empty_database: str, tmp_path: Path) -
     began = time.time()
     with ThreadPoolExecutor(64) as pool:
         statuses = [one for many in pool.map(lambda _: seen(server, tenant["api_key"], 3), range(64)) for one in many]
-    came_back = (time.time() - began) * STARTER / 60
+    refilled_s = time.time() - began + CLOCK_ACCURACY_S[make_url(server.database_url).get_backend_name()]
+    came_back = refilled_s * STARTER / 60
     server.stop()
 
     assert set(statuses) == {200, 429}
