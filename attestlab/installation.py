@@ -6,7 +6,6 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -67,7 +66,7 @@ from attestlab.migrations.opening import open_records
 from attestlab.orgs import usage
 from attestlab.orgs.members import People
 from attestlab.orgs.rules import Caller, Plan
-from attestlab.orgs.service import Orgs, TenantCreated
+from attestlab.orgs.service import InitResult, Orgs
 from attestlab.policy.attribute_registry import AttributeRegistryService
 from attestlab.policy.decisions import Decisions
 from attestlab.policy.large_requests import PolicyProcesses
@@ -96,18 +95,6 @@ if TYPE_CHECKING:
 
 MAILDIR, LAKE = "maildir", "lake"
 MAX_EXPIRIES_PER_WRITE = 205
-
-
-@dataclass(frozen=True)
-class InitResult:
-    """The credentials of a new installation, which its owner gets only once."""
-
-    tenant: TenantCreated
-    log_vkey: str
-
-    def public(self) -> dict[str, str]:
-        """Return the object that `attestlab init --json` prints."""
-        return {**self.tenant.public(), "log_vkey": self.log_vkey}
 
 
 class Installation:
@@ -211,14 +198,9 @@ class Installation:
             storage=storage, clock=clock, attestations=self.attestations, platform_issuer=self.platform_issuer
         )
         self.receipts = Receipts(self.attestations)
+        access, measure_events = (settings.key_prefix, portal_url), self.lake.measure_agent_events
         self.agents = AgentServices(
-            self.log,
-            keys,
-            settings.key_prefix,
-            portal_url,
-            storage=storage,
-            clock=clock,
-            measure_events=self.lake.measure_agent_events,
+            self.log, keys, *access, storage=storage, clock=clock, measure_events=measure_events
         )
         self.people.dependents.append(self.agents.owners)
         self.policy_attributes = AttributeRegistryService(storage=storage, clock=clock)

@@ -11,8 +11,9 @@ from typing import Any
 from attestlab.attestations.minting import MintRequest
 from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.signing import Algorithm
-from attestlab.installation import InitResult, Installation
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
+from attestlab.orgs.service import InitResult
 from attestlab.server.app import all_routes, build_application
 from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Settings

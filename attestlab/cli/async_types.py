@@ -156,7 +156,15 @@ def _render_noun(kind: type) -> str:
     reading = _READING if issubclass(kind, RowForms) else ""
     verbs = re.sub(r"\bItem\b", _find_item(kind), _render_verbs(kind))
     members = re.sub(r"(?<!\.)\blist\[", "builtins.list[", f"{reading}{_render_list(kind)}{verbs}")  # a verb is `list`
+    members += "".join(_render_data_sets(kind))
     return f"class {name}:\n    {_quote(kind)}\n{members}"
+
+
+def _render_data_sets(kind: type) -> Iterator[str]:
+    """Render the further data sets of a noun, such as `lab.witness.votes`."""
+    for name, member in vars(kind).items():
+        if isinstance(member, property) and inspect.signature(member.fget or len).return_annotation == "Rows":
+            yield f"    @property\n    def {name}(self) -> AsyncRows:\n        {_quote(member)}\n"
 
 
 def _render_list(kind: type) -> str:

@@ -15,7 +15,8 @@ from attestlab.cli.processes import Workers
 from attestlab.cli.progress import progress_of_start
 from attestlab.core import atomic_files
 from attestlab.core.errors import Conflict
-from attestlab.installation import InitResult, Installation
+from attestlab.installation import Installation
+from attestlab.orgs.service import InitResult
 from attestlab.server import app
 from attestlab.server.dashboards import Dashboards, open_socket_folder
 from attestlab.settings import Settings

@@ -33,10 +33,11 @@ from attestlab.demos.people import add_people, draw_password
 from attestlab.demos.registry_year.draft_policy import write_draft
 from attestlab.demos.registry_year.team import gather_team
 from attestlab.demos.registry_year.year import RegistryYear
-from attestlab.installation import InitResult, Installation
+from attestlab.installation import Installation
 from attestlab.issuers.rules import KeyStatus, TrustTier
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.orgs.rules import Caller
+from attestlab.orgs.service import InitResult
 from attestlab.settings import Settings
 
 PDF, PNG = "application/pdf", "image/png"

@@ -78,6 +78,18 @@ class ConsumerCreated:
         return {"consumer_id": str(self.consumer_id), "tenant_id": str(self.tenant_id), "email": self.email}
 
 
+@dataclass(frozen=True)
+class InitResult:
+    """The credentials of a new installation, which its owner gets only once."""
+
+    tenant: TenantCreated
+    log_vkey: str
+
+    def public(self) -> dict[str, str]:
+        """Return the object that `attestlab init --json` prints."""
+        return {**self.tenant.public(), "log_vkey": self.log_vkey}
+
+
 class Orgs:
     """Tenants and their organizations; `api_keys` are their keys.
 

@@ -10,6 +10,7 @@ from attestlab.agents import rules as agent_rules
 from attestlab.agents.compliance import rules as compliance_rules
 from attestlab.agents.delegation import rules as delegation_rules
 from attestlab.agents.observability import rules as observability_rules
+from attestlab.agents.oversight import rules as oversight_rules
 from attestlab.agents.runs import rules as run_rules
 from attestlab.agents.runs.shapes import RUN_STEP_STATES
 from attestlab.agents.sessions.rules import AgentSessionStatus
@@ -93,6 +94,7 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "RunStepStatus": run_rules.StepStatus,
     "RunStepState": RUN_STEP_STATES,
     "AgentTrustLevel": agent_rules.TrustLevel,
+    "AgentReviewFinding": oversight_rules.ReviewFinding,
     "ReceiptStatus": ReceiptStatus,
     "ReceiptTypeStatus": receipt_type_rules.TypeStatus,
     "ReceiptTypeVersions": ["newest", "all"],

@@ -89,7 +89,7 @@ def test_every_verb_is_awaited_or_iterated_or_lazy(running: ServerProcess, keys:
             verbs = {name: getattr(each, name) for each, name in found if inspect.isfunction(getattr(each, name))}
             return {name for name, verb in verbs.items() if not inspect.iscoroutinefunction(verb)}
 
-    assert asyncio.run(list_verbs()) == {"sql", "list", "checkpoints", "events"}
+    assert asyncio.run(list_verbs()) == {"sql", "list", "checkpoints", "events", "review"}
 
 
 def test_a_verb_keeps_its_documentation_and_signature(running: ServerProcess, keys: list[str], lab: Lab) -> None:

@@ -101,7 +101,7 @@ USES: dict[str, Use] = {
     ),
 }
 
-EACH_SENT = {"deliver to"}  # the route takes one recipient a request
+EACH_SENT = {"deliver to", "report_many events"}  # one recipient a request; lines in requests of bulk
 
 
 @pytest.fixture(scope="module")

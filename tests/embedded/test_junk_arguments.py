@@ -135,6 +135,7 @@ def make_values(subjects: dict[str, Any], folder: Path) -> dict[str, Any]:
         **{"regulation": "GDPR", "until": "2026-11-02"},
         **{"parent_id": uuid4(), "child_id": uuid4()},
         **{"parent_id": uuid4(), "child_id": uuid4(), "claim": CLAIM, "of": subjects["agent"].id},
+        **{"ownerless_grace_days": 7, "card": {"name": "Agent"}},
         **{"verdict": "confirm", "request_id": uuid4(), "claim_sha256": "x"},
         "logins": [{**LOGIN, "kind": kind} for kind in (None, "takeover")],
         "contexts": pa.table({"jurisdiction": ["CH"]}),

@@ -71,6 +71,7 @@ LISTS = {
     "GET /v1/lake/datasets": {"items": Kind.BOUNDED},
     "GET /v1/lake/datasets/{name}": {"columns": Kind.BOUNDED, "rows": Kind.CUT},
     "GET /v1/log/entries": {"items": Kind.PAGE},
+    "GET /v1/agents/{id}/tree": {"nodes": Kind.CUT, "edges": Kind.CUT},
     "GET /v1/witness/requests/{id}/consensus": {"votes": Kind.BOUNDED},
     "GET /v1/observability/metrics": {"buckets": Kind.BOUNDED},
     "POST /v1/observability/events/bulk": {"rejected": Kind.COUNTED},
@@ -254,6 +255,8 @@ WRITES_OF_ONE = set(
     POST /v1/orchestrations/{id}/steps
     POST /v1/witness/requests
     POST /v1/witness/requests/{id}/attest
+    PUT /v1/agents/settings
+    PUT /v1/agents/{id}/card/signature
     PUT /v1/consumer/me/username
     PUT /v1/issuers/{id}/logo
     PUT /v1/platform/blog/posts/{id}
@@ -305,6 +308,8 @@ COMMANDS = {
     "receipt verify": None,
     "agent list": Kind.CUT,
     "agent show": None,
+    "agent tree": Kind.CUT,
+    "agent review": Kind.CUT,
     "agent kill": Kind.WHOLE,
     "policy check": Kind.BOUNDED,
     "policy simulate": Kind.CUT,

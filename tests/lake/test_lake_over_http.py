@@ -78,6 +78,7 @@ def record_everything(key: httpx.Client) -> dict[str, Any]:
     open_session(key, made["child"])
     vote(key, request_votes(key), made["child"])
     check_agent(key, made["child"])
+    key.post("/v1/observability/events", json={"agent_id": made["child"]["id"], "event_type": "tool.call"})
     return signal
 
 

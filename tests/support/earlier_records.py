@@ -125,6 +125,12 @@ def undo_revision_42(connection: Connection) -> None:
         connection.exec_driver_sql(f"DROP TABLE {table}")
 
 
+def undo_revision_44(connection: Connection) -> None:
+    """Drop the indexes of the keys of receipts and of invitations."""
+    for index in ("ix_receipts_of_key", "ix_users_invited"):
+        connection.exec_driver_sql(f"DROP INDEX {index}")
+
+
 UNDO = {
     26: undo_revision_26,
     27: undo_revision_27,
@@ -142,6 +148,7 @@ UNDO = {
     39: undo_revision_39,
     40: undo_revision_40,
     43: undo_revision_43,
+    44: undo_revision_44,
     41: undo_revision_41,
     42: undo_revision_42,
 }

@@ -17,7 +17,8 @@ from tempfile import mkdtemp
 from sqlalchemy.engine import make_url
 
 from attestlab.core.clock import Clock, SystemClock
-from attestlab.installation import InitResult, Installation
+from attestlab.installation import Installation
+from attestlab.orgs.service import InitResult
 from attestlab.settings import Settings
 from support.databases import (
     RECORDS,

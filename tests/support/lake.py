@@ -11,7 +11,9 @@ from uuid import UUID
 
 from sqlalchemy import select
 
+from attestlab.agents.observability.shapes import AgentEventIn
 from attestlab.agents.observability.store import events as agent_events
+from attestlab.agents.shapes import AgentIn
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.store import attestations
 from attestlab.audit.store import events
@@ -60,6 +62,7 @@ class LakeTenant:
     ended: int = 0
     endpoint_id: UUID | None = None
     receipts: list[UUID] = field(default_factory=list)
+    agent_id: UUID | None = None
 
     @classmethod
     def of(cls, lab: Installation, caller: Caller, name: str) -> LakeTenant:
@@ -90,6 +93,14 @@ class LakeTenant:
         entity = Entity(EntityType.USER, f"user-{len(self.minted)}")
         now = self.lab.clock.now()
         self.lab.risk.normalization.record("login.failed.repeated", entity, occurred_at=now, caller=self.caller)
+
+    def work(self) -> None:
+        """An event of the tenant's agent."""
+        if self.agent_id is None:
+            agent = AgentIn(display_name="Worker", scopes=["docs:read"])
+            self.agent_id = self.lab.agents.registry.register(agent, caller=self.caller).row.id
+        event = AgentEventIn(agent_id=str(self.agent_id), event_type="tool.call", latency_ms=float(len(self.minted)))
+        self.lab.agents.events.report(event, caller=self.caller)
 
     def receive(self, **more: Any) -> None:
         """A receipt; every second one is revoked, and every third one redacted."""
@@ -140,6 +151,7 @@ class LakeScenario:
         self.clock.advance(timedelta(seconds=1))
         who = (self.owner, self.other)[number // 4 % 2]
         (who.mint, who.verify, who.decide, who.revoke)[number % 4]()
+        who.work()
         if number % 2:
             who.report()
         else:

@@ -31,7 +31,11 @@ CONFORMANCE = [
     "response_schema_conformance",
 ]
 CHECKED = CHECKS.get_by_names([*CONFORMANCE, "negative_data_rejection"])
-WITHOUT_A_GENERATOR = {"load_past_logins", "record_risk_signals"}  # schemathesis writes no NDJSON
+WITHOUT_A_GENERATOR = {
+    "load_past_logins",
+    "record_risk_signals",
+    "report_agent_events",
+}  # schemathesis writes no NDJSON
 WITH_AN_OUTCOME_PER_ITEM = {"/v1/attestations/batch"}  # an invalid item does not reject the request
 
 

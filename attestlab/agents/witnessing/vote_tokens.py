@@ -8,11 +8,10 @@ the canonical JSON (RFC 8785) of `{v, iss, jti, iat, request_id, claim_sha256, v
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Final, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
 from uuid import UUID
 
 from attestlab.agents import holder_signatures
-from attestlab.agents.tables import AgentKeyRecord
 from attestlab.agents.witnessing.rules import VoteVerdict
 from attestlab.core.crypto import jws, signing
 from attestlab.core.crypto.canonical_json import canonical, sha256_b64url
@@ -20,6 +19,9 @@ from attestlab.core.crypto.signing import Algorithm, PrivateKey
 from attestlab.core.encoding import parse_uuid
 from attestlab.core.errors import IntegrityFailed, ValidationFailed
 from attestlab.core.strict_json import parse_json
+
+if TYPE_CHECKING:
+    from attestlab.agents.tables import AgentKeyRecord
 
 TYP: Final = "agent-vote+jwt"
 ALGORITHM: Final = Algorithm.ED25519

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from attestlab.agents.compliance.rules import CheckStatus, Control, EntityKind, Regulation, Severity
+from attestlab.agents.observability.rules import AgentEventStatus
 from attestlab.agents.rules import AgentStatus, AgentType
+from attestlab.agents.runs.rules import RunStatus
 from attestlab.agents.witnessing.rules import VoteRequestStatus, VoteVerdict
 from attestlab.attestations.receipt_content import ReceiptStatus
 from attestlab.attestations.rules import Status, Verdict
@@ -21,6 +23,7 @@ from attestlab.policy.rules import PolicyStatus
 from attestlab.risk.rules import CaseOutcome, CaseStatus
 
 _ENUMS: Mapping[str, Mapping[str, Iterable[type[StrEnum]]]] = {
+    "agent_events": {"status": [AgentEventStatus]},
     "agents": {"status": [AgentStatus], "agent_type": [AgentType], "custody": [Custody]},
     "attestations": {
         "status": [Status],
@@ -39,7 +42,7 @@ _ENUMS: Mapping[str, Mapping[str, Iterable[type[StrEnum]]]] = {
     "inbox_items": {"delivery_state": [DeliveryState]},
     "invoices": {"status": [InvoiceStatus]},
     "issuers": {"status": [IssuerStatus], "trust_tier": [TrustTier], "risk_rating": [RiskRating]},
-    "log_entries": {"type": [EntryType], "status": [Status, IssuerStatus, KeyStatus]},
+    "log_entries": {"type": [EntryType], "status": [Status, IssuerStatus, KeyStatus, AgentStatus, RunStatus]},
     "policies": {"status": [PolicyStatus]},
     "receipts": {
         "status": [ReceiptStatus],

@@ -49,6 +49,7 @@ from attestlab.client.collections.people import PersonHandle
 from attestlab.client.collections.receipts import ReceiptOptions
 from attestlab.client.collections.signal_rows import BulkRows
 from attestlab.client.collections.what_ifs import PolicyOrDocument
+from attestlab.client.handles.agent_arguments import AgentChanges, AgentOptions
 from attestlab.client.handles.agent_keys import AgentKeyHandle, AgentKeyRotationHandle, AgentStatementHandle
 from attestlab.client.handles.agent_metrics import AgentMetricsHandle
 from attestlab.client.handles.agent_oversight import AgentCard, AgentReviewHandle, AgentSettingsHandle, AgentTreeHandle
@@ -60,7 +61,7 @@ from attestlab.client.handles.agent_sessions import (
     AgentTokensHandle,
 )
 from attestlab.client.handles.agent_trust import AgentTrustChangeHandle, AgentTrustHandle
-from attestlab.client.handles.agents import AgentChanges, AgentHandle, AgentKillHandle, AgentLike, AgentOptions
+from attestlab.client.handles.agents import AgentHandle, AgentKillHandle, AgentLike
 from attestlab.client.handles.attestations import (
     AttestationHandle,
     AttestationLike,
@@ -1581,6 +1582,9 @@ class AsyncVoteRequestNoun:
         **options: Unpack[VoteOptions],
     ) -> VoteHandle:
         """Vote about a claim, once, as an agent that is independent of the one that makes it."""
+    @property
+    def votes(self) -> AsyncRows:
+        """The data set `witness_votes`: each vote with its claim and what became of it."""
 
 class AsyncAuditNoun:
     """The lines of the tenant's audit trail, newest first."""

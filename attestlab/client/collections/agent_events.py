@@ -11,8 +11,9 @@ from attestlab.client import arguments
 from attestlab.client.arguments import When
 from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.collections.bulk_signals import record_agent_events
+from attestlab.client.handles.agent_arguments import read_agent_id
 from attestlab.client.handles.agent_metrics import AgentMetricsHandle
-from attestlab.client.handles.agents import AgentHandle, AgentLike, read_agent_id
+from attestlab.client.handles.agents import AgentHandle, AgentLike
 from attestlab.client.handles.risk import BulkHandle
 
 if TYPE_CHECKING:

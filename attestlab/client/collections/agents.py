@@ -13,6 +13,7 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.collections.agent_events import AgentEventVerbs
 from attestlab.client.collections.filters import AgentFilterArgs, AgentReviewFilterArgs, read_filters
+from attestlab.client.handles.agent_arguments import AgentChanges, AgentOptions, read_agent_id
 from attestlab.client.handles.agent_keys import AGENTS, AgentKeyHandle
 from attestlab.client.handles.agent_oversight import (
     AgentCard,
@@ -22,14 +23,11 @@ from attestlab.client.handles.agent_oversight import (
     iterate_review,
 )
 from attestlab.client.handles.agents import (
-    AgentChanges,
     AgentHandle,
     AgentKillHandle,
     AgentLike,
-    AgentOptions,
     find_agent,
     kill_agent,
-    read_agent_id,
     register_agent,
     update_agent,
 )

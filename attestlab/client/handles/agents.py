@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar, TypedDict, Unpack
+from typing import ClassVar, Unpack
 from uuid import UUID
 
 from attestlab.agents.shapes import (
@@ -15,6 +15,7 @@ from attestlab.client import agent_cards, arguments
 from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
+from attestlab.client.handles.agent_arguments import AgentChanges, name_child, prepare_agent, read_agent_id
 from attestlab.client.handles.agent_keys import (
     AGENTS,
     AgentKeyRotationHandle,
@@ -40,30 +41,6 @@ from attestlab.client.handles.base import Handle
 from attestlab.client.handles.delegations import DelegationHandle, delegate
 from attestlab.client.own_keys import OwnKey
 from attestlab.client.service_client import ServiceClient, path_of
-
-
-class AgentOptions(TypedDict, total=False):
-    """The optional parts of an agent (docs/agents.md)."""
-
-    agent_type: str
-    description: str
-    metadata: Mapping[str, object]
-    expires_at: When
-    owner_user_id: UUID | str
-    card: Mapping[str, object]
-
-
-class AgentChanges(TypedDict, total=False):
-    """What an agent may change; None removes an expiry, an owner or a card."""
-
-    display_name: str
-    description: str
-    metadata: Mapping[str, object]
-    scopes: Iterable[str]
-    expires_at: When | None
-    owner_user_id: UUID | str | None
-    discoverable: bool
-    card: Mapping[str, object] | None
 
 
 class AgentKillHandle(AgentKillOut, Handle):
@@ -136,7 +113,7 @@ class AgentHandle(AgentOut, Handle):
         >>> made.scopes, made.denied_scopes, made.verify("docs:read").verdict
         (['docs:read'], ['docs:delete'], 'VALID')
         """
-        return delegate(self._client, self.id, _name_child(child), scopes, expires_at, key)
+        return delegate(self._client, self.id, name_child(child), scopes, expires_at, key)
 
     def delegations(self, direction: str | None = None) -> Listing[DelegationHandle]:
         """List the delegations that the agent gave or received, newest first.
@@ -383,17 +360,6 @@ class AgentHandle(AgentOut, Handle):
 AgentLike = UUID | str | AgentHandle
 
 
-def read_agent_id(what: object) -> UUID | str:
-    """Read the id of an agent: a UUID, its text, a maip id, or an object.
-
-    Raises:
-        ValidationFailed: it is none of them.
-    """
-    if isinstance(what, str) and what.strip().startswith("maip:"):
-        return arguments.read_text(what, name="The agent's id").strip()
-    return arguments.read_id(what, "an agent")
-
-
 def find_agent(client: ServiceClient, what: object) -> AgentHandle:
     """Find an agent."""
     return AgentHandle.parse(client, client.get(f"{AGENTS}{path_of(read_agent_id(what))}"))
@@ -405,18 +371,6 @@ def register_agent(client: ServiceClient, body: Mapping[str, object], key: OwnKe
     if key is not None:
         sent |= prove_key(client, key)
     return AgentHandle.parse(client, client.post(AGENTS, sent))
-
-
-def prepare_agent(parts: Mapping[str, object]) -> dict[str, object]:
-    """Read the parts of an agent or of its changes: times may be dates, an owner an object."""
-    sent = dict(parts)
-    if sent.get("expires_at") is not None:
-        sent["expires_at"] = arguments.read_time(sent["expires_at"], name="expires_at")  # type: ignore[arg-type]  # checked
-    if sent.get("scopes") is not None:
-        sent["scopes"] = arguments.read_texts(sent["scopes"], name="scopes")
-    if sent.get("owner_user_id") is not None:
-        sent["owner_user_id"] = arguments.read_id(sent["owner_user_id"], "a person")
-    return sent
 
 
 def update_agent(client: ServiceClient, agent_id: UUID | str, changes: Mapping[str, object]) -> AgentHandle:
@@ -437,10 +391,3 @@ def kill_agent(
     why = "dry run" if reason is None and dry_run is True else reason
     body = {"reason": arguments.read_text(why, name="reason"), "dry_run": dry_run, "cascade": cascade}
     return AgentKillHandle.parse(client, client.post(f"{AGENTS}{path_of(agent_id, 'kill')}", body))
-
-
-def _name_child(child: object) -> dict[str, object]:
-    """Name the receiver of a delegation: an agent that exists, or one to register with it."""
-    if isinstance(child, Mapping):
-        return {"child": prepare_agent(arguments.read_mapping(child, name="child"))}
-    return {"child_agent_id": str(read_agent_id(child))}

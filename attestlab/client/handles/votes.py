@@ -10,7 +10,8 @@ from attestlab.agents.witnessing.rules import compute_claim_digest
 from attestlab.agents.witnessing.shapes import ConsensusOut, VoteOut, VoteRequestOut, VoteResultOut
 from attestlab.client import agent_cards, arguments
 from attestlab.client.analysis.records import Records
-from attestlab.client.handles.agents import AgentLike, read_agent_id
+from attestlab.client.handles.agent_arguments import read_agent_id
+from attestlab.client.handles.agents import AgentLike
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.delegations import AskedSignature, read_signing_input
 from attestlab.client.own_keys import OwnKey, require_key
@@ -71,6 +72,9 @@ class VoteRequestHandle(VoteRequestOut, Handle):
     def reload(self) -> VoteRequestHandle:
         """Read the request as it is now.
 
+        Returns:
+            The request with its present counts and status.
+
         >>> asked = lab.witness.ask(("door", "locked", "yes"), of=lab.agents.register("Guard"))
         >>> asked.reload().status
         'pending'
@@ -90,6 +94,9 @@ class VoteRequestHandle(VoteRequestOut, Handle):
 
     def consensus(self) -> ConsensusHandle:
         """Read what the votes decided, and each vote as its agent signed it.
+
+        Returns:
+            The consensus with the votes in the order in which they counted.
 
         >>> asked = lab.witness.ask(("gate", "open", "yes"), of=lab.agents.register("Porter"))
         >>> voted = asked.vote(lab.agents.register("Visitor"), "deny", evidence="it is closed")

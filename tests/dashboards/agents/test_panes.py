@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from attestlab.core.errors import AuthInvalid, ValidationFailed
-from attestlab_dashboards.agents.actions import ACTIONS
+from attestlab_dashboards.agents.page import ACTIONS
 from attestlab_dashboards.agents.panes.fleet import export_listing
 from attestlab_dashboards.agents.state import AgentsState
 from support.dashboards.fleets import Fleet, draw, draw_markup

@@ -13,6 +13,7 @@ from itertools import islice
 import pytest
 from sqlalchemy import func, select
 
+from attestlab.agents.rules import SIGNAL_SOURCE
 from attestlab.attestations.store import attestations
 from attestlab.core.clock import FixedClock
 from attestlab.demos.history.everyday_signals import DAYS, draw_bursts, draw_everyday_signals
@@ -48,7 +49,8 @@ def test_year_has_its_signals_and_decisions(year: Installation):
     with year.storage.read() as connection:
         count, first, last = connection.execute(
             select(func.count(), func.min(signals.c.occurred_at), func.max(signals.c.occurred_at)).where(
-                signals.c.event_id.is_(None)  # those of raw events are more
+                signals.c.event_id.is_(None),  # those of raw events are more
+                signals.c.source != SIGNAL_SOURCE,  # and of agents whose owners left
             )
         ).one()
         decided = connection.execute(
