@@ -127,6 +127,8 @@ class RequestHandler:
             self._response = await self._respond_or_reject(answering)
         except StreamClosedError:
             raise
+        except AttestLabError as error:  # such as a full disk, on which no denied attempt can be recorded
+            self._response = self._for_browsers(problems.error_response(error, self._request_id))
         except Exception as error:
             answered = problems.unavailable_response if is_unreachable(error) else problems.internal_error_response
             self._response = self._for_browsers(answered(error, self._request_id))

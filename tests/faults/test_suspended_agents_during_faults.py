@@ -60,7 +60,7 @@ def test_a_full_disk_lets_no_suspended_agent_through(fork_server: ForkServer, di
         with disk.full():
             for _ in range(3):
                 tried = try_everything(stopped, opened[stopped["id"]], acting[stopped["id"]])
-                assert min(tried) >= 401
+                assert tried <= {401, 503}, tried
             assert suspend(http, going).status_code == 503  # not acknowledged: it may act
             assert acting[going["id"]].get(f"{AGENTS}/{going['id']}").json()["status"] == "active"
         require_writes_reported(http, "ok")

@@ -125,7 +125,7 @@ class AgentEventVerbs(DatasetCollection[AgentHandle]):
         >>> figures = lab.agents.metrics(agent=agent)
         >>> figures.total, figures.error_rate, figures.latency_ms.p95
         (1, 1.0, 40.0)
-        >>> figures.buckets.df()["errors"].sum()
+        >>> int(figures.buckets.df()["errors"].sum())
         1
         """
         query: dict[str, object] = {**arguments.read_period(since, until)}
