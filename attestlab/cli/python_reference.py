@@ -36,6 +36,7 @@ from attestlab.client.collections.protections import ProtectionCollection
 from attestlab.client.collections.receipt_types import ReceiptTypeCollection
 from attestlab.client.collections.receipts import ReceiptCollection
 from attestlab.client.collections.risk import SignalCollection
+from attestlab.client.collections.runs import RunCollection
 from attestlab.client.collections.votes import VoteRequestCollection
 from attestlab.client.collections.webhooks import WebhookCollection
 from attestlab.client.handles.base import Handle
@@ -64,6 +65,7 @@ NOUNS: dict[str, type] = {
     "delegations": DelegationCollection,
     "compliance": ComplianceCollection,
     "witness": VoteRequestCollection,
+    "runs": RunCollection,
     "audit": AuditCollection,
     "billing": BillingCollection,
 }

@@ -1,4 +1,4 @@
-"""The contents of the cards of agents, their sessions, delegations and votes."""
+"""The contents of the cards of agents, their sessions, delegations, runs and votes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from attestlab.client.cards import CardRow, CardTone, draw_card, join, write_cod
 
 if TYPE_CHECKING:
     from attestlab.agents.delegation.shapes import ChainVerdictOut, DelegationOut
+    from attestlab.agents.runs.shapes import RunStepOut, RunSummaryOut
     from attestlab.agents.sessions.shapes import AgentSessionOut
     from attestlab.agents.shapes import AgentKillOut, AgentOut
     from attestlab.agents.witnessing.shapes import ConsensusOut, VoteRequestOut, VoteResultOut
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 _TONES = {
     **{"active": CardTone.GOOD, "VALID": CardTone.GOOD},
     **{"suspended": CardTone.WARN, "expired": CardTone.WARN, "EXPIRED": CardTone.WARN},
+    **{"completed": CardTone.GOOD, "running": CardTone.CALM, "open": CardTone.CALM, "skipped": CardTone.CALM},
+    **{"canceled": CardTone.WARN},
     **{"terminated": CardTone.CALM, "pending": CardTone.CALM, "confirmed": CardTone.GOOD},
 }
 
@@ -83,6 +86,30 @@ def draw_verdict(verdict: ChainVerdictOut) -> str:
     ]
     hops = "1 hop" if verdict.depth == 1 else f"{verdict.depth} hops"
     return draw_card(_tone_of(verdict.verdict), verdict.verdict, f"Chain of {hops}", rows)
+
+
+def draw_run(run: RunSummaryOut) -> str:
+    """Draw the card of a run."""
+    rows = [
+        CardRow("Steps", f"{run.recorded_steps} of {run.planned_steps} recorded"),
+        CardRow("Chain", "each step took what its dependencies put out" if run.chain_ok else "does not fit"),
+        CardRow("Log", None if run.log_index is None else f"entry {run.log_index}"),
+        CardRow("Agent", write_code(run.agent_id)),
+        CardRow("Id", write_code(run.orchestration_id)),
+    ]
+    foot = join("Its steps: ", write_code("run.details().steps.df()"))
+    return draw_card(_tone_of(run.status), run.status, run.name, rows, foot=foot)
+
+
+def draw_run_step(step: RunStepOut) -> str:
+    """Draw the card of a step of a run."""
+    rows = [
+        CardRow("After", ", ".join(step.depends_on) or None),
+        CardRow("Chain", None if step.chain_ok is None else "fits" if step.chain_ok else "does not fit"),
+        CardRow("Took", None if step.latency_ms is None else f"{step.latency_ms} ms"),
+        CardRow("Agent", step.agent_id and write_code(step.agent_id)),
+    ]
+    return draw_card(_tone_of(step.status), step.status, f"Step {step.step_id}", rows)
 
 
 def draw_vote_request(request: VoteRequestOut) -> str:

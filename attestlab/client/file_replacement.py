@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
@@ -36,3 +37,14 @@ def replace_file(path: str | PathLike[str]) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
+
+
+def save_document(path: str | PathLike[str], members: Mapping[str, object]) -> Path:
+    """Write an object as a JSON file, and return its path.
+
+    Raises:
+        ValidationFailed: it cannot be written.
+    """
+    with replace_file(path) as draft:
+        draft.write_text(json.dumps(members))
+    return arguments.read_path(path)

@@ -33,6 +33,7 @@ from attestlab.client.collections.protections import ProtectionCollection
 from attestlab.client.collections.receipt_types import ReceiptTypeCollection
 from attestlab.client.collections.receipts import ReceiptCollection
 from attestlab.client.collections.risk import SignalCollection
+from attestlab.client.collections.runs import RunCollection
 from attestlab.client.collections.votes import VoteRequestCollection
 from attestlab.client.collections.webhooks import WebhookCollection
 from attestlab.client.door import Door
@@ -106,6 +107,7 @@ class Lab:
         self.delegations = DelegationCollection(self._client)
         self.compliance = ComplianceCollection(self._client)
         self.witness = VoteRequestCollection(self._client)
+        self.runs = RunCollection(self._client)
         self.verifications = Rows.of_dataset(self._client, "verifications")
 
     def mint(

@@ -24,6 +24,8 @@ from attestlab.agents.cards.rules import card_signing_input
 from attestlab.agents.delegation.hops import TYP as HOP_TYPE
 from attestlab.agents.delegation.hops import read_hop
 from attestlab.agents.rules import PROOF_PREFIX, STATEMENT_TYPE, parse_agent_id
+from attestlab.agents.runs.step_tokens import TYP as STEP_TYPE
+from attestlab.agents.runs.step_tokens import VERSION as STEP_VERSION
 from attestlab.agents.scopes import parse_scopes
 from attestlab.agents.sessions.rules import ASSERTION_TYPE
 from attestlab.agents.witnessing.vote_tokens import TYP as VOTE_TYPE
@@ -295,6 +297,45 @@ class OwnKey:
         }
         if header.get("typ") != VOTE_TYPE or not _is_same(_without(claims, "jti", "iat"), wanted):
             raise _other_thing("this vote")
+        return self._complete(signing_input)
+
+    def sign_run_step(
+        self,
+        signing_input: str,
+        *,
+        orchestration_id: UUID,
+        step_id: str,
+        inputs_hash: str,
+        outputs_hash: str,
+        status: str,
+    ) -> str:
+        """Sign a step of a run that the service prepared, after comparing it with what the holder wants to say.
+
+        Args:
+            signing_input: `signing_input_b64url` of the service's answer.
+            orchestration_id: the run.
+            step_id: the step of its plan.
+            inputs_hash: the SHA-256 of what the step took, 64 hex digits.
+            outputs_hash: the SHA-256 of what it put out.
+            status: `completed`, `failed` or `skipped`.
+
+        Returns:
+            The step as compact JWS.
+
+        Raises:
+            ServiceFailed: the service prepared something else.
+            ValidationFailed: an argument has another type.
+        """
+        header, claims = _read_parts(signing_input)
+        wanted: dict[str, object] = {
+            **{"v": STEP_VERSION, "orchestration_id": str(arguments.read_id(orchestration_id, "a run"))},
+            "step_id": arguments.read_text(step_id, name="step_id"),
+            "inputs_hash": arguments.read_text(inputs_hash, name="inputs_hash"),
+            "outputs_hash": arguments.read_text(outputs_hash, name="outputs_hash"),
+            "status": arguments.read_text(status, name="status"),
+        }
+        if header.get("typ") != STEP_TYPE or not _is_same(_without(claims, "iss", "iat"), wanted):
+            raise _other_thing("this step")
         return self._complete(signing_input)
 
     def __repr__(self) -> str:

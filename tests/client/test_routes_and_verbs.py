@@ -19,7 +19,6 @@ NOT_ASKED = "no analyst has asked for it; `httpx` calls it"
 BLOG = "editors use HTTP, or the command `attestlab blog import`"
 FORMS_OF_STRANGERS = ("reset-password", "signin", "signup", "verify-email")
 ACCOUNT = "a person changes their account on its pages"
-RUNS = "the facade has no runs of agents yet"
 WITHOUT_VERB = {
     **dict.fromkeys(("GET /", "GET /a/{id}", "GET /a/{id}/badge.svg", "GET /assets/{name}", "GET /docs"), PAGE),
     **dict.fromkeys(("GET /favicon.ico", "GET /find", "GET /robots.txt", "GET /.well-known/security.txt"), PAGE),
@@ -86,9 +85,6 @@ WITHOUT_VERB = {
     "GET /v1/delegations/{id}": "an index, as above",
     "POST /v1/agents/challenges": "`register` and `rotate` ask for it when they get a key",
     "GET /v1/compliance/checks/{id}": "an index, as above",
-    **dict.fromkeys((f"{method} /v1/orchestrations" for method in ("GET", "POST")), RUNS),
-    **dict.fromkeys((f"GET /v1/orchestrations/{{id}}{what}" for what in ("", "/proof-bundle")), RUNS),
-    **dict.fromkeys((f"POST /v1/orchestrations/{{id}}/{verb}" for verb in ("steps", "complete")), RUNS),
     "GET /v1/witness/requests/{id}": "an index, as above",
 }
 VERBS = {
@@ -128,6 +124,12 @@ VERBS = {
     "GET /v1/delegations/{id}/biscuit": "delegations.biscuit",
     "GET /v1/delegations/{id}/proof-bundle": "delegations.proof",
     "POST /v1/delegations/{id}/revoke": "delegations.revoke",
+    "GET /v1/orchestrations": "runs.list",
+    "POST /v1/orchestrations": "runs.start",
+    "GET /v1/orchestrations/{id}": "runs.details",
+    "POST /v1/orchestrations/{id}/steps": "runs.step",
+    "POST /v1/orchestrations/{id}/complete": "runs.complete",
+    "GET /v1/orchestrations/{id}/proof-bundle": "runs.proof",
     "GET /v1/witness/requests": "witness.list",
     "POST /v1/witness/requests": "witness.ask",
     "POST /v1/witness/requests/{id}/attest": "witness.vote",

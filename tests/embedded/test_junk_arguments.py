@@ -34,12 +34,13 @@ REASON = "a reason that is long enough"
 NOUNS = (
     *("attestations", "audit", "cases", "challenges", "decisions", "issuers", "lists", "log", "people", "policies"),
     *("signals", "webhooks", "verifications", "agents", "agent_sessions", "delegations", "witness", "compliance"),
+    "runs",
 )
 CLAIM = ("door", "locked", "yes")
 LISTINGS = (*(noun for noun in NOUNS if noun not in ("log", "verifications")), "checkpoints", "events")
 OBJECTS = (
     *("agent", "agent_key", "agent_session", "agent_tokens", "attestation", "bundle", "case", "delegation"),
-    *("delegation_proof", "endpoint", "issuer", "policy", "replay", "signal", "vote_request"),
+    *("delegation_proof", "endpoint", "issuer", "policy", "replay", "run", "run_proof", "signal", "vote_request"),
 )
 OPTIONS = {
     "options": (
@@ -56,6 +57,8 @@ OPTIONS = {
         "evidence",
         "confidence",
         "ttl_seconds",
+        "latency_ms",
+        "agent",
     ),
     "changes": ("scopes", "expires_at", "owner_user_id", "metadata", "no_such_change"),
     "filters": ("status", "since", "limit", "no_such_filter"),
@@ -104,6 +107,8 @@ def make_subjects(lab: Lab) -> dict[str, Any]:
         "policy": lab.policies.create(POLICY.format(door="junk")),
         "replay": lab.policies.replay(POLICY.format(door="replayed"), pa.table({"jurisdiction": ["CH"]})),
         "signal": signal,
+        "run": lab.runs.start(agent, ["read"]),
+        "run_proof": lab.runs.start(agent, ["read"]).complete("canceled").proof(),
         "vote_request": lab.witness.ask(CLAIM, of=agent),
     }
 
@@ -136,6 +141,15 @@ def make_values(subjects: dict[str, Any], folder: Path) -> dict[str, Any]:
         **{"parent_id": uuid4(), "child_id": uuid4()},
         **{"parent_id": uuid4(), "child_id": uuid4(), "claim": CLAIM, "of": subjects["agent"].id},
         **{"ownerless_grace_days": 7, "card": {"name": "Agent"}},
+        **{
+            "run": uuid4(),
+            "steps": ["read"],
+            "step_id": "read",
+            "inputs": b"x",
+            "outputs": b"x",
+            "status": "completed",
+        },
+        **{"orchestration_id": uuid4(), "inputs_hash": "0" * 64, "outputs_hash": "0" * 64},
         **{"verdict": "confirm", "request_id": uuid4(), "claim_sha256": "x"},
         "logins": [{**LOGIN, "kind": kind} for kind in (None, "takeover")],
         "contexts": pa.table({"jurisdiction": ["CH"]}),

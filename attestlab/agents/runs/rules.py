@@ -200,8 +200,12 @@ def is_chained(step: PlannedStep, inputs_hash: str, recorded: Mapping[str, Recor
     outputs = [recorded[dependency].outputs_hash for dependency in step.depends_on]
     if not outputs:
         return True
-    expected = outputs[0] if len(outputs) == 1 else sha256("\n".join(outputs).encode()).hexdigest()
-    return inputs_hash == expected
+    return inputs_hash == join_outputs(outputs)
+
+
+def join_outputs(outputs: Sequence[str]) -> str:
+    """Compute what a step takes from one dependency or more: the one hash, or the SHA-256 of all, a line each."""
+    return outputs[0] if len(outputs) == 1 else sha256("\n".join(outputs).encode()).hexdigest()
 
 
 def is_run_chained(steps: Sequence[PlannedStep], recorded: Mapping[str, RecordedStep]) -> bool:

@@ -20,6 +20,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
+from attestlab.agents.runs.bundle import RunReport
 from attestlab.client import policy_documents
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File, When
@@ -41,6 +42,7 @@ from attestlab.client.collections.filters import (
     ProtectionFilterArgs,
     ReceiptFilterArgs,
     ReceiptTypeFilterArgs,
+    RunFilterArgs,
     SignalFilterArgs,
     VoteRequestFilterArgs,
 )
@@ -163,6 +165,16 @@ from attestlab.client.handles.risk import (
     SignalHandle,
     SourceHandle,
     VelocityHandle,
+)
+from attestlab.client.handles.runs import (
+    RunDetailsHandle,
+    RunHandle,
+    RunLike,
+    RunOptions,
+    RunProofHandle,
+    RunStepHandle,
+    RunStepOptions,
+    Steps,
 )
 from attestlab.client.handles.sd_jwts import SdJwtHandle
 from attestlab.client.handles.votes import (
@@ -524,6 +536,33 @@ class AsyncRecordedDecision(RecordedDecisionHandle):
     """A decision as it was recorded: the result and the rules that matched, the deciding one first."""
     async def explain(self) -> ExplanationHandle:
         """Explain the decision; `lab.policies.explain` explains the result and errors."""
+
+class AsyncRun(RunHandle):
+    """A run of an agent: a plan whose steps agents record, which ends as an entry of the public log."""
+    async def complete(self, status: str = "completed") -> AsyncRun:
+        """End the run; `lab.runs.complete` explains the arguments and errors."""
+    async def details(self) -> RunDetailsHandle:
+        """Read the run as it is now, with its plan and its steps."""
+    async def proof(self) -> AsyncRunProof:
+        """Fetch what anyone needs to verify the run that ended; `lab.runs.proof` explains the errors."""
+    async def step(
+        self,
+        step_id: str,
+        *,
+        outputs: bytes | str,
+        inputs: bytes | str | None = None,
+        status: str = "completed",
+        key: OwnKey | None = None,
+        **options: Unpack[RunStepOptions],
+    ) -> RunStepHandle:
+        """Record a step, once; `lab.runs.step` explains the arguments and errors."""
+
+class AsyncRunProof(RunProofHandle):
+    """What anyone needs to verify a run without the service."""
+    async def save(self, path: str | PathLike[str]) -> Path:
+        """Write the proof as a JSON file, for `attestlab verify`; returns its path."""
+    async def verify(self, *, trust: TrustPolicy | str | None = None) -> RunReport:
+        """Verify the run in this process."""
 
 class AsyncSdJwt(SdJwtHandle):
     """An attestation as SD-JWT VC: a signed token, then a disclosure for each claim, separated by tildes."""
@@ -1586,6 +1625,38 @@ class AsyncVoteRequestNoun:
     def votes(self) -> AsyncRows:
         """The data set `witness_votes`: each vote with its claim and what became of it."""
 
+class AsyncRunNoun:
+    """The tenant's runs of agents, newest first; the service records what agents did, and executes nothing."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncRun]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncRun]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AsyncRun]: ...
+    async def complete(self, run: RunLike, status: str = "completed") -> AsyncRun:
+        """End a run: its hash becomes an entry of the public log."""
+    async def details(self, run: RunLike) -> RunDetailsHandle:
+        """Read a run as it is now, with its plan and its steps."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[RunFilterArgs]) -> AsyncListing[AsyncRun]:
+        """List the runs that match all filters, newest first."""
+    async def proof(self, run: RunLike) -> AsyncRunProof:
+        """Fetch what anyone needs to verify a run that ended, without the service."""
+    async def start(self, agent: AgentLike, steps: Steps, **options: Unpack[RunOptions]) -> AsyncRun:
+        """Start a run of an agent: a plan of 1 to 100 steps."""
+    async def step(
+        self,
+        run: RunLike,
+        step_id: str,
+        *,
+        outputs: bytes | str,
+        inputs: bytes | str | None = None,
+        status: str = "completed",
+        key: OwnKey | None = None,
+        **options: Unpack[RunStepOptions],
+    ) -> RunStepHandle:
+        """Record a step of a run, once, after the steps that it depends on."""
+
 class AsyncAuditNoun:
     """The lines of the tenant's audit trail, newest first."""
     @property
@@ -1679,6 +1750,7 @@ class AsyncLab:
     delegations: AsyncDelegationNoun
     compliance: AsyncComplianceNoun
     witness: AsyncVoteRequestNoun
+    runs: AsyncRunNoun
     audit: AsyncAuditNoun
     billing: AsyncBillingNoun
     verifications: AsyncRows

@@ -83,6 +83,13 @@ class VoteRequestFilterArgs(TypedDict, total=False):
     originator_agent_id: UUID | str | None
 
 
+class RunFilterArgs(TypedDict, total=False):
+    """Filters of runs: `agent_id` is the agent whose runs they are."""
+
+    status: Literal["running", "completed", "failed", "canceled"] | None
+    agent_id: UUID | str | None
+
+
 class SignalFilterArgs(TypedDict, total=False):
     """Filters of signals: times are those of the occurrence, scores are whole numbers from 0 to 100, inclusive."""
 

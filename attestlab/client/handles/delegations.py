@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from os import PathLike
@@ -23,7 +22,7 @@ from attestlab.agents.proof_shapes import AgentKeyProofOut
 from attestlab.client import agent_cards, arguments
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
-from attestlab.client.file_replacement import replace_file
+from attestlab.client.file_replacement import save_document
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.bundles import read_trust
 from attestlab.client.own_keys import OwnKey, require_key
@@ -119,9 +118,7 @@ class DelegationProofHandle(DelegationProofOut, Handle):
         >>> made.proof().save("chain.json").name
         'chain.json'
         """
-        with replace_file(path) as draft:
-            draft.write_text(json.dumps(self.to_dict()))
-        return arguments.read_path(path)
+        return save_document(path, self.to_dict())
 
 
 class DelegationHandle(DelegationOut, Handle):
