@@ -327,13 +327,10 @@ class OwnKey:
             ValidationFailed: an argument has another type.
         """
         header, claims = _read_parts(signing_input)
-        wanted: dict[str, object] = {
-            **{"v": STEP_VERSION, "orchestration_id": str(arguments.read_id(orchestration_id, "a run"))},
-            "step_id": arguments.read_text(step_id, name="step_id"),
-            "inputs_hash": arguments.read_text(inputs_hash, name="inputs_hash"),
-            "outputs_hash": arguments.read_text(outputs_hash, name="outputs_hash"),
-            "status": arguments.read_text(status, name="status"),
-        }
+        said = {"step_id": step_id, "inputs_hash": inputs_hash, "outputs_hash": outputs_hash, "status": status}
+        run_id = str(arguments.read_id(orchestration_id, "a run"))
+        wanted: dict[str, object] = {"v": STEP_VERSION, "orchestration_id": run_id}
+        wanted |= {name: arguments.read_text(value, name=name) for name, value in said.items()}
         if header.get("typ") != STEP_TYPE or not _is_same(_without(claims, "iss", "iat"), wanted):
             raise _other_thing("this step")
         return self._complete(signing_input)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import ClassVar, TypedDict, Unpack
 from uuid import UUID
 
+from attestlab.agents.proof_shapes import AgentKeyProofOut
 from attestlab.agents.runs.bundle import RunBundle, RunReport, verify_run_bundle
 from attestlab.agents.runs.rules import join_outputs
 from attestlab.agents.runs.shapes import ProvenStepOut, RunOut, RunProofOut, RunStepOut, RunSummaryOut
@@ -70,6 +71,7 @@ class RunProofHandle(RunProofOut, Handle):
     shown_fields: ClassVar = ("format", "orchestration_id", "status", "run_hash")
 
     steps: Records[ProvenStepOut]
+    keys: Records[AgentKeyProofOut]
 
     def verify(self, *, trust: TrustPolicy | str | None = None) -> RunReport:
         """Verify the run in this process.
@@ -162,6 +164,9 @@ class RunHandle(RunSummaryOut, Handle):
 
     def proof(self) -> RunProofHandle:
         """Fetch what anyone needs to verify the run that ended; `lab.runs.proof` explains the errors.
+
+        Returns:
+            The proof of the run, its steps and their keys.
 
         >>> lab.runs.start(lab.agents.register("Idler"), ["idle"]).complete("canceled").proof().status
         'canceled'

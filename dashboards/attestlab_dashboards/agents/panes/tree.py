@@ -10,11 +10,13 @@ from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab.agents.effective_scopes import compute_effective_scopes
+from attestlab.client.analysis.rows import Rows
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
 from attestlab_dashboards.agents.fleet import compose, list_ids, read_people
 from attestlab_dashboards.agents.state import AgentsState
 from attestlab_dashboards.agents.words import draw_scopes, draw_status, plural
+from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 
@@ -70,6 +72,24 @@ def load_tree(lab: Lab, state: AgentsState) -> DelegationTree:
     rows = compose(everything, people, _NODES, root=chosen).read_rows(lab) if chosen else []
     trees, agents = (int(str(found[0][name])) if found else 0 for found, name in ((roots, "trees"), (rows, "agents")))
     return DelegationTree(lab.now(), listed, trees, chosen, tuple(map(_read_node, rows)), agents)
+
+
+def _compose_chosen(state: AgentsState, people: str) -> LakeQuery:
+    """Compose the rows of the chosen tree, or else of the largest one, all of them."""
+    root = "root = $root" if state.tree else f"root = (SELECT id FROM ({_ROOTS} ) LIMIT 1)"
+    select = f"""SELECT id, name, kind, parent, depth, status, scopes, delegated_scopes, delegated_until, expires_at
+FROM fleet WHERE {root} ORDER BY depth, lower(name), id"""
+    return compose(AgentsState(), people, select, **({"root": state.tree} if state.tree else {}))
+
+
+def write_tree_sql(state: AgentsState) -> str:
+    """Write the query of the tree, to copy."""
+    return _compose_chosen(state, "").to_sql()
+
+
+def export_tree(lab: Lab, state: AgentsState) -> Rows:
+    """Export the agents of the tree, with their scopes and those of the delegation."""
+    return _compose_chosen(state, list_ids(read_people(lab))).read(lab)
 
 
 def _read_node(row: dict[str, object]) -> TreeNode:
@@ -144,4 +164,6 @@ PANE: Final = Pane(
     draw=draw_tree,
     reads=("tree",),
     scope=Scope.AGENTS_READ.value,
+    copy_sql=write_tree_sql,
+    export=export_tree,
 )
