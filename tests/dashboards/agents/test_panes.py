@@ -92,7 +92,7 @@ def test_a_kill_shows_its_dry_run_and_ends_what_it_showed(fleet: Fleet) -> None:
     asked = AgentsState(ask="kill", about=str(fleet.steward.id))
 
     words = draw(fleet.owner, "confirm", ask="kill", about=asked.about)
-    assert "2 agents below it are revoked with it 1 open sessions end 2 delegations are void" in words
+    assert "2 agents below it are revoked with it 1 open session ends 2 delegations are void" in words
     assert words.endswith("Cancel Kill 3 agents")
     assert fleet.counter.reload().status == "active"
 

@@ -111,7 +111,7 @@ def draw_acts(page: ActPage, _state: AgentsState) -> Markup:
 def _draw_line(line: ActLine, page: ActPage) -> Markup:
     words = _WORDS.get(line.action, line.action.replace(".", " ").replace("_", " "))
     about = html(
-        '<button type="button" class="is-name" data-ev="agent" data-v="{id}" data-key="act:{seq}">{name}</button>',
+        '<button type="button" class="ag-name" data-ev="agent" data-v="{id}" data-key="act:{seq}">{name}</button>',
         id=line.agent_id,
         seq=line.seq,
         name=line.name,

@@ -153,7 +153,7 @@ def _draw_hop(hop: AgentHop, subject: AgentSubject) -> Markup:
         html("<b>{name}</b>", name=hop.agent.display_name)
         if hop.agent.id == subject.agent.id
         else html(
-            '<button type="button" class="is-name" data-ev="agent" data-v="{id}" data-key="hop:{id}">{name}</button>',
+            '<button type="button" class="ag-name" data-ev="agent" data-v="{id}" data-key="hop:{id}">{name}</button>',
             id=str(hop.agent.id),
             name=hop.agent.display_name,
         )

@@ -74,18 +74,18 @@ def _draw_counted(dry_run: AgentKillHandle | None) -> Markup:
     if dry_run is None:
         return NOTHING
     counted = (
-        (dry_run.revoked_descendants, "agents below it are revoked with it"),
-        (dry_run.terminated_sessions, "open sessions end"),
-        (dry_run.revoked_delegations, "delegations are void"),
+        (dry_run.revoked_descendants, "agent below it is revoked with it", "agents below it are revoked with it"),
+        (dry_run.terminated_sessions, "open session ends", "open sessions end"),
+        (dry_run.revoked_delegations, "delegation is void", "delegations are void"),
     )
     return join(
         html(
             '<div class="is-impact {tone}"><b>{number}</b><span>{words}</span></div>',
             tone="bad" if number else "",
             number=count(number),
-            words=words,
+            words=one if number == 1 else more,
         )
-        for number, words in counted
+        for number, one, more in counted
     )
 
 

@@ -145,7 +145,7 @@ def _draw_node(node: TreeNode, by_id: Mapping[str, TreeNode], now: datetime) -> 
     below = [each for each in by_id.values() if each.parent == node.id]
     effective = compute_effective_scopes(node, list_above(node, by_id), now=now)
     return html(
-        '<li><div class="ag-node"><button type="button" class="is-name" data-ev="agent" data-v="{id}" '
+        '<li><div class="ag-node"><button type="button" class="ag-name" data-ev="agent" data-v="{id}" '
         'data-key="node:{id}">{name}</button><span class="sub">{kind}</span>{status}{scopes}</div>{below}</li>',
         id=node.id,
         name=node.name,
