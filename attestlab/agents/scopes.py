@@ -69,7 +69,11 @@ class ScopeSet(NamedTuple):
         return [*sorted(self.allows), *(f"!{scope}" for scope in sorted(self.denies))]
 
     def count_wildcards(self) -> int:
-        """Count the allowed scopes that end in `:*`."""
+        """Count the allowed scopes that end in `:*`; a denied wildcard is none.
+
+        >>> parse_scopes(["docs:read", "mail:*", "!news:*"]).count_wildcards()
+        1
+        """
         return sum(scope.endswith(":*") for scope in self.allows)
 
     def _denies_part_of(self, scope: str) -> bool:

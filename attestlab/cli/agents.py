@@ -50,13 +50,9 @@ def agent_list(
     filters = {"status": status, "q": text}
     with report_errors(), LabDoor(data, url, api_key, database_url, tenant).open() as lab:
         found = list(lab.agents.list(limit=limit + 1, **filters))  # type: ignore[arg-type]  # the list checks the values
-    items, is_cut = [_summarize(agent) for agent in found[:limit]], len(found) > limit
-    if as_json:
-        emit(json.dumps({"items": items, "truncated": is_cut}))
-        return
-    print_items(items, as_json=False)
-    if is_cut:
-        print_stderr(f"attestlab: there are more than {limit:,} agents. Raise --limit, or name a --status.")
+    items = [_summarize(agent) for agent in found[:limit]]
+    more = f"there are more than {limit:,} agents. Raise --limit, or name a --status." if len(found) > limit else None
+    _print_list(items, items, more=more, as_json=as_json)
 
 
 @agents.command("show")
@@ -147,20 +143,16 @@ def agent_review(
     """
     with report_errors(), LabDoor(data, url, api_key, database_url, tenant).open() as lab:
         found = list(lab.agents.review(limit=limit + 1, finding=finding))  # type: ignore[arg-type]  # it checks the value
-    items, is_cut = [each.to_dict() for each in found[:limit]], len(found) > limit
-    if as_json:
-        emit(json.dumps({"items": items, "truncated": is_cut}))
-        return
-    shown = ("display_name", "status", "owner_user_id", "agent_id")
-    print_items(
-        [
-            {**{name: item[name] for name in shown}, "findings": " ".join(each.findings)}
-            for item, each in zip(items, found, strict=False)
-        ],
-        as_json=False,
+    items = [each.to_dict() for each in found[:limit]]
+    names = ("display_name", "status", "owner_user_id", "agent_id")
+    rows = [
+        {**{name: item[name] for name in names}, "findings": " ".join(each.findings)}
+        for item, each in zip(items, found, strict=False)
+    ]
+    more = (
+        f"more than {limit:,} agents want a look. Raise --limit, or name a --finding." if len(found) > limit else None
     )
-    if is_cut:
-        print_stderr(f"attestlab: more than {limit:,} agents want a look. Raise --limit, or name a --finding.")
+    _print_list(items, rows, more=more, as_json=as_json)
 
 
 @agents.command("kill")
@@ -194,6 +186,18 @@ def agent_kill(
     counts = ("revoked_descendants", "terminated_sessions", "revoked_delegations", "dry_run")
     named = {"agent": killed.agent.display_name, "status": killed.agent.status}
     print_values({**named, **{name: getattr(killed, name) for name in counts}}, as_json=False)
+
+
+def _print_list(
+    items: list[dict[str, object]], rows: list[dict[str, object]], *, more: str | None, as_json: bool
+) -> None:
+    """Print items as JSON, or as rows for people; `more` says on stderr what a limit left out."""
+    if as_json:
+        emit(json.dumps({"items": items, "truncated": more is not None}))
+        return
+    print_items(rows, as_json=False)
+    if more is not None:
+        print_stderr(f"attestlab: {more}")
 
 
 def _summarize(agent: AgentHandle) -> dict[str, object]:

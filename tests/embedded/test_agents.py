@@ -11,7 +11,6 @@ from uuid import UUID, uuid4
 
 import pytest
 
-import attestlab
 from attestlab.client.lab import Lab
 from attestlab.client.own_keys import OwnKey
 from attestlab.core.crypto.canonical_json import canonical
@@ -25,22 +24,14 @@ from attestlab.core.errors import (
     ServiceFailed,
     ValidationFailed,
 )
-from attestlab.orgs.rules import Plan
 from support.server_process import ServerProcess
-
-DOORS = ("in process", "over HTTP")
+from support.two_doors import DOORS, open_doors
 
 
 @pytest.fixture(scope="module")
 def labs(running: ServerProcess) -> Iterator[dict[str, Lab]]:
-    installation = running.open_lab()
-    tenant = installation.orgs.create_tenant("Robots", plan=Plan.ENTERPRISE)
-    installation.close()
-    with (
-        attestlab.open(running.database_url, data=running.data) as inside,
-        attestlab.connect(running.url, tenant.api_key) as outside,
-    ):
-        yield {"in process": inside.as_("Robots"), "over HTTP": outside}
+    with open_doors(running, "Robots") as opened:
+        yield opened
 
 
 @pytest.fixture(params=DOORS)

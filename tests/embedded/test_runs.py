@@ -11,29 +11,22 @@ from uuid import UUID, uuid4
 
 import pytest
 
-import attestlab
 from attestlab.client.lab import Lab
 from attestlab.client.own_keys import OwnKey
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import Conflict, NotFound, ServiceFailed, ValidationFailed
-from attestlab.orgs.rules import Plan
 from support.server_process import ServerProcess
+from support.two_doors import DOORS, open_doors
 
 
 @pytest.fixture(scope="module")
 def labs(running: ServerProcess) -> Iterator[dict[str, Lab]]:
-    installation = running.open_lab()
-    tenant = installation.orgs.create_tenant("Runners", plan=Plan.ENTERPRISE)
-    installation.close()
-    with (
-        attestlab.open(running.database_url, data=running.data) as inside,
-        attestlab.connect(running.url, tenant.api_key) as outside,
-    ):
-        yield {"in process": inside.as_("Runners"), "over HTTP": outside}
+    with open_doors(running, "Runners") as opened:
+        yield opened
 
 
-@pytest.fixture(params=("in process", "over HTTP"))
+@pytest.fixture(params=DOORS)
 def lab(request: pytest.FixtureRequest, labs: dict[str, Lab]) -> Lab:
     return labs[request.param]
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
-from attestlab.agents.effective_scopes import NOTHING, parse_stored
+from attestlab.agents.effective_scopes import NOTHING, Delegated, parse_stored
 from attestlab.agents.rules import AgentStatus, status_at
 from attestlab.agents.scopes import ScopeSet
 
@@ -55,39 +55,20 @@ def find_findings(facts: ReviewFacts, *, now: datetime) -> list[ReviewFinding]:
         ReviewFinding.OWNERLESS: not facts.has_active_owner,
         ReviewFinding.UNUSED: last_active_at <= now - UNUSED_AFTER,
         ReviewFinding.NO_EXPIRY: facts.expires_at is None,
-        ReviewFinding.WILDCARD: has_wildcard(facts.scopes),
+        ReviewFinding.WILDCARD: parse_stored(facts.scopes).count_wildcards() > 0,
         ReviewFinding.OLD_KEY: facts.key_created_at <= now - MAX_KEY_AGE,
         ReviewFinding.EXPIRING: facts.expires_at is not None and facts.expires_at <= now + EXPIRING_WITHIN,
     }
     return [finding for finding, is_found in found.items() if is_found]
 
 
-def has_wildcard(scopes: str) -> bool:
-    """Whether stored scopes allow every action of a resource; a denied wildcard is none.
-
-    >>> has_wildcard("docs:read !mail:*"), has_wildcard("docs:*")
-    (False, True)
-    """
-    return any(scope.endswith(":*") and not scope.startswith("!") for scope in scopes.split())
-
-
-class TreeAgent(Protocol):
+class TreeAgent(Delegated, Protocol):
     """An agent of a tree, with the delegation that it got from its parent."""
 
     @property
     def id(self) -> UUID: ...
     @property
     def parent_agent_id(self) -> UUID | None: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def expires_at(self) -> datetime | None: ...
-    @property
-    def scopes(self) -> str: ...
-    @property
-    def delegated_scopes(self) -> str | None: ...
-    @property
-    def delegated_until(self) -> datetime | None: ...
 
 
 class _Reach(NamedTuple):

@@ -25,8 +25,10 @@ MAX_NODES: Final = 200
 _ROOTS: Final = f"""SELECT f.root AS id, r.name, count(*) AS agents, count(*) OVER () AS trees
 FROM fleet f JOIN fleet r ON r.id = f.root GROUP BY f.root, r.name
 ORDER BY agents DESC, lower(r.name), f.root LIMIT {MAX_TREES}"""
-_NODES: Final = f"""SELECT id, name, kind, parent, depth, status, scopes, delegated_scopes, delegated_until, expires_at,
-  count(*) OVER () AS agents FROM fleet WHERE root = $root ORDER BY depth, lower(name), id LIMIT {MAX_NODES}"""
+_COLUMNS: Final = "id, name, kind, parent, depth, status, scopes, delegated_scopes, delegated_until, expires_at"
+_ORDER: Final = "ORDER BY depth, lower(name), id"
+_NODES: Final = f"""SELECT {_COLUMNS}, count(*) OVER () AS agents
+FROM fleet WHERE root = $root {_ORDER} LIMIT {MAX_NODES}"""
 
 
 class TreeRoot(NamedTuple):
@@ -76,10 +78,9 @@ def load_tree(lab: Lab, state: AgentsState) -> DelegationTree:
 
 def _compose_chosen(state: AgentsState, people: str) -> LakeQuery:
     """Compose the rows of the chosen tree, or else of the largest one, all of them."""
-    root = "root = $root" if state.tree else f"root = (SELECT id FROM ({_ROOTS} ) LIMIT 1)"
-    select = f"""SELECT id, name, kind, parent, depth, status, scopes, delegated_scopes, delegated_until, expires_at
-FROM fleet WHERE {root} ORDER BY depth, lower(name), id"""
-    return compose(AgentsState(), people, select, **({"root": state.tree} if state.tree else {}))
+    root = "$root" if state.tree else f"(SELECT id FROM ({_ROOTS}) LIMIT 1)"
+    chosen = {"root": state.tree} if state.tree else {}
+    return compose(AgentsState(), people, f"SELECT {_COLUMNS} FROM fleet WHERE root = {root} {_ORDER}", **chosen)
 
 
 def write_tree_sql(state: AgentsState) -> str:
