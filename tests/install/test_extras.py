@@ -32,9 +32,10 @@ for root in ("attestlab", "attestlab_dashboards"):
 print(json.dumps(sorted(found)))
 """
 # What is missing where only its user looks: IPython calls one module, an address of PostgreSQL leads to another.
+# The states of dashboards are declared with param, which comes with panel.
 LACKS = {
-    "server": ["IPython", "bokeh", "panel", "psycopg"],
-    "postgres": ["IPython", "bokeh", "panel"],
+    "server": ["IPython", "bokeh", "panel", "param", "psycopg"],
+    "postgres": ["IPython", "bokeh", "panel", "param"],
     "dash": ["IPython", "psycopg"],
     "notebook": ["psycopg"],
 }
