@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from attestlab.agents import lake_rows
+from attestlab.agents.runs.lake_rows import select_run_steps
 from attestlab.lake.columns import BOOL, NUMBER, TEXT, TEXTS, TIME, WHOLE, Column
 from attestlab.lake.current_rows import CurrentRows
 
@@ -120,4 +121,34 @@ COMPLIANCE_FINDINGS = CurrentRows(
         "created_at": Column(TIME, "When the facts were read. Format: UTC, microseconds."),
     },
     lake_rows.select_findings,
+)
+RUN_STEPS = CurrentRows(
+    "run_steps",
+    {
+        "id": Column(TEXT, "The recorded step. Format: UUID, 36 characters."),
+        "tenant_id": _TENANT,
+        "orchestration_id": Column(TEXT, "The run. Format: UUID, 36 characters."),
+        "run_name": Column(TEXT, "What people call the run. Format: text, 1-200 characters."),
+        "run_agent_id": Column(TEXT, "The agent whose run it is. Format: UUID, 36 characters."),
+        "run_status": Column(TEXT, "The run's status now. Format: running, completed, failed or canceled."),
+        "planned_steps": Column(WHOLE, "The steps of the run's plan. Format: 1-100."),
+        "recorded_steps": Column(WHOLE, "Those that are recorded now. Format: 1-100."),
+        "log_index": Column(WHOLE, "The log entry of the run's end. Format: from 0.", nullable=True),
+        "step_id": Column(TEXT, "The step of the plan. Format: 1-64 of a-z A-Z 0-9 _ -."),
+        "position": Column(WHOLE, "Its place in the plan. Format: 0-99."),
+        "type": Column(TEXT, "What kind of work it is. Format: 1-32 of a-z _."),
+        "depends_on": Column(TEXTS, "The steps recorded before it. Format: ids of the plan."),
+        "planned_agent_id": Column(
+            TEXT, "The agent that the plan names for it. Format: UUID, 36 characters.", nullable=True
+        ),
+        "agent_id": Column(TEXT, "The agent that recorded it. Format: UUID, 36 characters."),
+        "status": Column(TEXT, "How it ended, as its agent says. Format: completed, failed or skipped."),
+        "inputs_hash": Column(TEXT, "What it took. Format: SHA-256, 64 lowercase hex digits."),
+        "outputs_hash": Column(TEXT, "What it put out. Format: SHA-256, 64 lowercase hex digits."),
+        "chain_ok": Column(BOOL, "Whether it took what its dependencies put out. Format: true or false."),
+        "latency_ms": Column(WHOLE, "How long it took, as its agent says. Format: milliseconds.", nullable=True),
+        "kid": Column(TEXT, "The agent's key that signed it. Format: agk_ and 24 hex digits."),
+        "recorded_at": Column(TIME, "When it was recorded. Format: UTC, microseconds."),
+    },
+    select_run_steps,
 )

@@ -177,6 +177,7 @@ class TenantLake:
         self.delegations = self._reader("delegations")
         self.agent_events = self._reader("agent_events")
         self.witness_votes = self._reader("witness_votes")
+        self.run_steps = self._reader("run_steps")
         self.compliance_findings = self._reader("compliance_findings")
 
     def sql(self, query: str, parameters: SqlParameters = None) -> Relation:

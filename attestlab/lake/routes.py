@@ -49,7 +49,7 @@ async def get_lake_dataset(
     `attestations:read` for attestations, receipts, verifications and inbox_items, `issuers:read` for issuers,
     `audit:read` for audit and compliance_findings, `risk:read` for signals, raw_events, cases and challenges,
     `policies:read` for decisions and policies, `webhooks:read` for deliveries, `billing:read` for usage and invoices,
-    `agents:read` for agents, agent_sessions, delegations and witness_votes.
+    `agents:read` for agents, agent_sessions, delegations, agent_events, witness_votes and run_steps.
     """
     columns = [] if query.columns is None else query.columns.split(",")
     wanted = DatasetRequest(name, query.start, query.end, columns, choose_format(request.header("Accept")))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from attestlab.agents.compliance.rules import CheckStatus, Control, EntityKind, Regulation, Severity
 from attestlab.agents.observability.rules import AgentEventStatus
 from attestlab.agents.rules import AgentStatus, AgentType
-from attestlab.agents.runs.rules import RunStatus
+from attestlab.agents.runs.rules import RunStatus, StepStatus
 from attestlab.agents.witnessing.rules import VoteRequestStatus, VoteVerdict
 from attestlab.attestations.receipt_content import ReceiptStatus
 from attestlab.attestations.rules import Status, Verdict
@@ -212,6 +212,12 @@ ALL = (
         "created_at",
         Scope.AGENTS_READ,
         {"verdict": [VoteVerdict], "request_status": [VoteRequestStatus]},
+    ),
+    LakeView(
+        (agent_rows.RUN_STEPS,),
+        "recorded_at",
+        Scope.AGENTS_READ,
+        {"status": [StepStatus], "run_status": [RunStatus]},
     ),
     LakeView(
         (agent_rows.COMPLIANCE_FINDINGS,),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
 
+from attestlab.agents.runs import lake_rows as run_rows
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan, Scope
 from support.agents import AGENTS, SESSIONS, make_delegation, open_session, register_agent
 from support.compliance import check_agent
 from support.orgs import TenantClients
-from support.runs import complete_run
+from support.runs import ROW, RUNS, complete, complete_run, digest, record_step, start_run
 from support.votes import get_consensus, request_votes, vote
 
 DEEDS = """
@@ -90,6 +92,64 @@ def test_the_rows_of_votes_say_what_the_consensus_says(client: httpx.Client, cli
     assert ask(client, JUDGED) == [{"name": "Reader of meters", "votes": 2, "denies": 1}]
 
 
+RECORDED = """
+SELECT agents.display_name AS name, run_steps.step_id AS step, log_entries.type AS log, audit.action AS action
+FROM run_steps JOIN agents ON agents.id = run_steps.agent_id
+LEFT JOIN log_entries ON log_entries.log_index = run_steps.log_index
+JOIN audit ON audit.resource_id = run_steps.id ORDER BY position
+"""
+OF_RUN = {"orchestration_id", "planned_steps", "recorded_steps", "log_index"}
+
+
+@pytest.mark.both_engines
+def test_the_rows_of_steps_say_what_the_run_says(client: httpx.Client) -> None:
+    made = make_delegation(client)
+    boss = client.get(f"{AGENTS}/{made['parent_agent_id']}").json()
+    plan = {"steps": [{"id": "read", "type": "fetch", "agent_id": made["child"]["id"]}, ROW["steps"][1]]}
+    run = start_run(client, boss, plan=plan)
+    record_step(client, run, "read", latency_ms=40)
+
+    (open_yet,) = read_rows(client, "run_steps")
+    assert (open_yet["run_status"], open_yet["planned_steps"], open_yet["recorded_steps"]) == ("running", 2, 1)
+    assert (open_yet["log_index"], open_yet["latency_ms"]) == (None, 40)
+
+    record_step(client, run, "sum", inputs_hash=digest("another text"), status="failed")
+    complete(client, run, status="failed")
+    shown = client.get(f"{RUNS}/{run['orchestration_id']}").json()
+    rows = {row["step_id"]: row for row in read_rows(client, "run_steps")}
+    assert len(rows) == len(shown["steps"]) == 2
+    for position, step in enumerate(shown["steps"]):
+        row = rows[step["step_id"]]
+        same = step.keys() - {"jws", "recorded_at"}
+        assert {name: row[name] for name in same} == {name: step[name] for name in same}
+        assert {name: row[name] for name in OF_RUN} == {name: shown[name] for name in OF_RUN}
+        assert (row["run_name"], row["run_status"], row["position"]) == (shown["name"], "failed", position)
+        assert (row["run_agent_id"], "jws" in row) == (boss["id"], False)
+    assert (rows["read"]["planned_agent_id"], rows["sum"]["planned_agent_id"]) == (made["child"]["id"], None)
+    assert [rows[name]["chain_ok"] for name in ("read", "sum")] == [True, False]
+    logged = {"log": "run.completed", "action": "run_step.record"}
+    names = (made["child"]["display_name"], boss["display_name"])
+    assert ask(client, RECORDED) == [
+        {"name": name, "step": step, **logged} for name, step in zip(names, ("read", "sum"), strict=True)
+    ]
+
+
+@pytest.mark.both_engines
+def test_steps_of_more_runs_than_one_fetch_are_each_read_once(
+    lab: Installation, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_rows, "RUNS_PER_FETCH", 2)
+    agent = register_agent(client)
+    begun = [complete_run(client, agent)["orchestration_id"] for _ in range(3)]
+    start_run(client, agent)
+
+    with lab.storage.read() as connection:
+        found = [*run_rows.select_run_steps(connection, UUID(agent["tenant_id"]))]
+    assert [(str(row.orchestration_id), row.step_id) for row in found] == [
+        (run, step) for run in sorted(begun) for step in ("read", "sum")
+    ]
+
+
 def test_what_an_agent_did_joins_the_audit_trail_and_its_signals(clients: TenantClients, client: httpx.Client) -> None:
     agent = make_delegation(client)["child"]
     opened = open_session(client, agent)
@@ -106,10 +166,11 @@ def test_another_tenant_and_a_caller_without_the_scope_see_none(
 ) -> None:
     made = make_delegation(client)
     open_session(client, made["child"])
+    complete_run(client, made["child"])
     other = lab.orgs.create_tenant("Other Robots", plan=Plan.ENTERPRISE)
 
     with clients.with_key(tenant=other) as stranger, clients.with_key(Scope.ISSUERS_READ) as reader:
-        for name in ("agents", "agent_sessions", "delegations"):
+        for name in ("agents", "agent_sessions", "delegations", "run_steps"):
             assert read_rows(stranger, name) == []
             assert reader.get(f"/v1/lake/datasets/{name}").status_code == 403
 

@@ -37,7 +37,8 @@ ONE_JOIN = """
 SELECT agents.display_name AS agent, agents.status AS status, boss.display_name AS let_by,
   delegations.scopes AS scopes, delegations.revoked_because AS ended,
   (SELECT list(action ORDER BY seq) FROM audit WHERE actor_type = 'AGENT' AND actor_id = agents.id) AS deeds,
-  (SELECT list(verdict ORDER BY verdict) FROM witness_votes WHERE originator_agent_id = agents.id) AS votes
+  (SELECT list(verdict ORDER BY verdict) FROM witness_votes WHERE originator_agent_id = agents.id) AS votes,
+  (SELECT list(step_id ORDER BY position) FROM run_steps WHERE agent_id = agents.id AND chain_ok) AS steps
 FROM agents JOIN delegations ON delegations.child_agent_id = agents.id
 JOIN agents boss ON boss.id = delegations.parent_agent_id
 WHERE agents.display_name = 'Invoice reader'
@@ -222,6 +223,6 @@ def read_it_all_in_one_join(fleet: Fleet) -> None:
         "Invoice desk",
         ["docs:read", "!docs:delete"],
     )
-    assert seen["votes"] == ["confirm", "confirm"]
+    assert (seen["votes"], seen["steps"]) == (["confirm", "confirm"], ["fetch", "sum", "report"])
     assert (seen["deeds"].count("run_step.record"), seen["ended"]) == (3, "killed")
     assert "request.denied" in seen["deeds"], "the vote for itself, which was refused"

@@ -52,6 +52,8 @@ def test_a_run_is_recorded_step_by_step_and_verified_without_the_service(lab: La
     assert [each.id for each in lab.runs.list(agent_id=agent.id, status="completed")] == [run.id]
     assert lab.runs[run.id].log_index == lab.runs[0].log_index == ended.log_index
     assert list(lab.runs.details(run).steps.df()["step_id"]) == ["read", "sum"]
+    rows = lab.runs.steps.df().query("orchestration_id == @run_id", local_dict={"run_id": str(run.id)})
+    assert list(rows.sort_values("position")["log_index"]) == [ended.log_index] * 2
     proof = ended.proof()
     assert proof.verify(trust=lab.log.vkey().trust_policy).verdict == "VALID"
     assert json.loads(proof.save(tmp_path / "run.json").read_text())["run_hash"] == ended.run_hash

@@ -26,6 +26,7 @@ from support.in_process_server import wait_until
 from support.issuers import register_issuer
 from support.orgs import TenantClients, create_api_key
 from support.risk import add_signal, post
+from support.runs import record_row, start_run
 from support.votes import request_votes, vote
 
 pytestmark = pytest.mark.one_world
@@ -77,6 +78,7 @@ def record_everything(key: httpx.Client) -> dict[str, Any]:
     made = make_delegation(key)
     open_session(key, made["child"])
     vote(key, request_votes(key), made["child"])
+    record_row(key, start_run(key, made["child"]))
     check_agent(key, made["child"])
     key.post("/v1/observability/events", json={"agent_id": made["child"]["id"], "event_type": "tool.call"})
     return signal

@@ -44,7 +44,7 @@ DATASETS = (
 )
 CURRENT = (
     *("issuers", "policies", "cases", "challenges", "inbox_items", "usage", "invoices"),
-    *("agents", "agent_sessions", "delegations", "witness_votes", "compliance_findings"),
+    *("agents", "agent_sessions", "delegations", "witness_votes", "run_steps", "compliance_findings"),
 )
 QUESTION = PolicyQuery(Category.MINT, TargetType.TENANT_DEFAULT)
 

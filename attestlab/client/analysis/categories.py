@@ -11,7 +11,7 @@ from enum import StrEnum
 from attestlab.agents.compliance.rules import CheckStatus, Control, EntityKind, Regulation, Severity
 from attestlab.agents.observability.rules import AgentEventStatus
 from attestlab.agents.rules import AgentStatus, AgentType
-from attestlab.agents.runs.rules import RunStatus
+from attestlab.agents.runs.rules import RunStatus, StepStatus
 from attestlab.agents.witnessing.rules import VoteRequestStatus, VoteVerdict
 from attestlab.attestations.receipt_content import ReceiptStatus
 from attestlab.attestations.rules import Status, Verdict
@@ -50,6 +50,7 @@ _ENUMS: Mapping[str, Mapping[str, Iterable[type[StrEnum]]]] = {
         "snapshot_trust_tier": [TrustTier],
         "snapshot_risk_rating": [RiskRating],
     },
+    "run_steps": {"status": [StepStatus], "run_status": [RunStatus]},
     "verifications": {"verdict": [Verdict]},
     "witness_votes": {"verdict": [VoteVerdict], "request_status": [VoteRequestStatus]},
 }

@@ -1626,7 +1626,7 @@ class AsyncVoteRequestNoun:
         """The data set `witness_votes`: each vote with its claim and what became of it."""
 
 class AsyncRunNoun:
-    """The tenant's runs of agents, newest first; the service records what agents did, and executes nothing."""
+    """The tenant's runs of agents, newest first; recorded steps of all runs are rows: `lab.runs.steps.df()`."""
     async def count(self) -> int:
         """Count the objects."""
     def __aiter__(self) -> AsyncIterator[AsyncRun]: ...
@@ -1656,6 +1656,9 @@ class AsyncRunNoun:
         **options: Unpack[RunStepOptions],
     ) -> RunStepHandle:
         """Record a step of a run, once, after the steps that it depends on."""
+    @property
+    def steps(self) -> AsyncRows:
+        """The data set `run_steps`: each recorded step with its run and what the plan has of it."""
 
 class AsyncAuditNoun:
     """The lines of the tenant's audit trail, newest first."""

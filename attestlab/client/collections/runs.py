@@ -7,6 +7,7 @@ from typing import Unpack
 from attestlab.agents.runs.shapes import RunsQuery
 from attestlab.client import arguments
 from attestlab.client.analysis.listing import Listing
+from attestlab.client.analysis.rows import Rows
 from attestlab.client.collections.base import Collection
 from attestlab.client.collections.filters import RunFilterArgs
 from attestlab.client.handles.agents import AgentLike
@@ -33,7 +34,7 @@ from attestlab.client.service_client import ServiceClient
 
 @name_in_examples("runs")
 class RunCollection(Collection[RunHandle]):
-    """The tenant's runs of agents, newest first; the service records what agents did, and executes nothing."""
+    """The tenant's runs of agents, newest first; recorded steps of all runs are rows: `lab.runs.steps.df()`."""
 
     noun = "a run"
     path = RUNS
@@ -41,6 +42,17 @@ class RunCollection(Collection[RunHandle]):
 
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, RunHandle)
+
+    @property
+    def steps(self) -> Rows:
+        """The data set `run_steps`: each recorded step with its run and what the plan has of it.
+
+        >>> run = lab.runs.start(lab.agents.register("Grinder"), ["grind"])
+        >>> step = run.step("grind", inputs=b"beans", outputs=b"powder")
+        >>> str(run.id) in set(lab.runs.steps.df()["orchestration_id"])
+        True
+        """
+        return Rows.of_dataset(self._client, "run_steps")
 
     def list(self, *, limit: int | None = None, **filters: Unpack[RunFilterArgs]) -> Listing[RunHandle]:
         """List the runs that match all filters, newest first.
