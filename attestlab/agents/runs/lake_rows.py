@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection, select
 
 from attestlab.agents.runs.rules import PlannedStep, decode_plan
 from attestlab.agents.runs.store import runs, steps
-from attestlab.agents.runs.tables import RunRecord
-from attestlab.core.db.tables import fetch_all
 
-RUNS_PER_FETCH: Final = 50  # with their plans, of up to a hundred steps each
+RUNS_PER_FETCH: Final = 50  # with their plans, of up to 100 steps each
 
 
 class RunStepRow(NamedTuple):
@@ -47,48 +45,40 @@ class RunStepRow(NamedTuple):
     recorded_at: datetime
 
 
-_OF_STEP = [
-    *(steps.c[name] for name in RunStepRow._fields if name in steps.c and name != "tenant_id"),
-    steps.c.created_at.label("recorded_at"),
+_ELSEWHERE = {
+    "orchestration_id": steps.c.run_id,
+    "run_name": runs.c.name,
+    "run_agent_id": runs.c.agent_id,
+    "run_status": runs.c.status,
+    "planned_steps": runs.c.planned_steps,
+    "recorded_steps": runs.c.recorded_steps,
+    "log_index": runs.c.log_index,
+    "recorded_at": steps.c.created_at,
+}
+_OF_PLAN: Final = ("type", "depends_on", "planned_agent_id")
+_COLUMNS = [
+    (_ELSEWHERE[name] if name in _ELSEWHERE else steps.c[name]).label(name)
+    for name in RunStepRow._fields
+    if name not in _OF_PLAN
 ]
 
 
 def select_run_steps(connection: Connection, tenant_id: UUID) -> Iterator[RunStepRow]:
     """Return the recorded steps of a tenant's runs, in the order of the runs and of their plans."""
     after: UUID | None = None
-    while found := _list_begun_runs(connection, tenant_id, after):
-        by_id = {run.id: (run, decode_plan(run.plan)) for run in found}
-        query = select(steps.c.run_id, *_OF_STEP).where(steps.c.run_id.in_(by_id))
-        for row in connection.execute(query.order_by(steps.c.run_id, steps.c.position)):
-            values = row._asdict()
-            run, plan = by_id[values.pop("run_id")]
-            yield _make_row(run, plan[row.position], values)
-        after = found[-1].id
+    while plans := _list_plans(connection, tenant_id, after):
+        of_runs = select(*_COLUMNS).join(runs, runs.c.id == steps.c.run_id).where(steps.c.run_id.in_(plans))
+        for row in connection.execute(of_runs.order_by(steps.c.run_id, steps.c.position)):
+            planned = plans[row.orchestration_id][row.position]
+            of_plan = (planned.type, list(planned.depends_on), planned.agent_id)
+            yield RunStepRow(**row._asdict() | dict(zip(_OF_PLAN, of_plan, strict=True)))
+        after = max(plans)
 
 
-def _list_begun_runs(connection: Connection, tenant_id: UUID, after: UUID | None) -> list[RunRecord]:
-    """List the next runs of which steps are recorded, oldest first."""
-    query = select(*runs.c).where(runs.c.tenant_id == tenant_id, runs.c.recorded_steps > 0)
+def _list_plans(connection: Connection, tenant_id: UUID, after: UUID | None) -> dict[UUID, list[PlannedStep]]:
+    """List the plans of the next runs of which steps are recorded, oldest first."""
+    query = select(runs.c.id, runs.c.plan).where(runs.c.tenant_id == tenant_id, runs.c.recorded_steps > 0)
     if after is not None:
         query = query.where(runs.c.id > after)
-    return fetch_all(connection.execute(query.order_by(runs.c.id).limit(RUNS_PER_FETCH)), RunRecord)
-
-
-def _make_row(run: RunRecord, planned: PlannedStep, values: dict[str, Any]) -> RunStepRow:
-    of_run: dict[str, Any] = {
-        "tenant_id": run.tenant_id,
-        "orchestration_id": run.id,
-        "run_name": run.name,
-        "run_agent_id": run.agent_id,
-        "run_status": run.status,
-        "planned_steps": run.planned_steps,
-        "recorded_steps": run.recorded_steps,
-        "log_index": run.log_index,
-    }
-    return RunStepRow(
-        **of_run,
-        **values,
-        type=planned.type,
-        depends_on=list(planned.depends_on),
-        planned_agent_id=planned.agent_id,
-    )
+    found = connection.execute(query.order_by(runs.c.id).limit(RUNS_PER_FETCH))
+    return {run_id: decode_plan(plan) for run_id, plan in found}
