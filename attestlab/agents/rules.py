@@ -19,6 +19,7 @@ from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.encoding import parse_uuid, quote
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied, ValidationFailed
 from attestlab.orgs.rules import Caller
+from attestlab.risk.rules import AGENT_SOURCE
 
 MAX_DISPLAY_NAME_LENGTH: Final = 256
 MAX_DESCRIPTION_LENGTH: Final = 2048
@@ -30,7 +31,7 @@ INITIAL_TRUST_SCORE: Final = 0.5
 
 MIN_TRUSTED_SCORE: Final = 0.8
 PASSED_CHECK_TTL: Final = timedelta(days=30)
-SIGNAL_SOURCE: Final = "agent"
+SIGNAL_SOURCE: Final = AGENT_SOURCE
 """The source of risk signals about agents."""
 
 STATEMENT_TYPE: Final = "agent-statement+jwt"

@@ -18,11 +18,12 @@ from attestlab.core.addresses import (
     spell_address,
 )
 from attestlab.core.encoding import format_time
-from attestlab.core.errors import ValidationFailed
+from attestlab.core.errors import PermissionDenied, ValidationFailed
 from attestlab.core.placeholders import is_placeholder
 from attestlab.core.text_forms import describe_form
 
 MAX_SCORE = 100.0
+AGENT_SOURCE = "agent"  # of what the service and the tenant's people find about machine agents
 SIGNAL_THRESHOLD = 60.0  # a score of the service's own detectors becomes a signal from here on
 DEFAULT_ESCALATION_THRESHOLD = 80.0
 MAX_NAME_LENGTH = 64
@@ -297,6 +298,19 @@ def require_name(field: str, value: str) -> str:
         message = f"{value[:40]!r} is not acceptable: use 1 to {MAX_NAME_LENGTH} of a-z, 0-9 and _."
         raise ValidationFailed.of(f"/{field}", "name", message)
     return value
+
+
+def require_open_source(source: str, actor_type: str) -> None:
+    """Require that an agent's session records nothing of the source that its own trust and cases follow.
+
+    Raises:
+        PermissionDenied: the actor is an agent, and the source is `agent`.
+    """
+    if actor_type == "AGENT" and source == AGENT_SOURCE:
+        message = (
+            f"An agent records no signal of the source {AGENT_SOURCE!r}, which says how agents behave. Use another."
+        )
+        raise PermissionDenied(message, details={"reason": "reserved_source", "source": source})
 
 
 def to_percent(score: float, scale: ScoreScale = ScoreScale.PERCENT) -> float:

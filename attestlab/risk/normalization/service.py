@@ -33,7 +33,7 @@ from attestlab.risk.normalization.mapping import (
 )
 from attestlab.risk.normalization.shapes import EventsQuery
 from attestlab.risk.numbering import UNNUMBERED, NumberedRows
-from attestlab.risk.rules import Entity, EntityType
+from attestlab.risk.rules import Entity, EntityType, require_open_source
 from attestlab.risk.signals import store as signal_store
 from attestlab.risk.signals.members import encode_details
 from attestlab.risk.signals.recording import NewSignal, record_signals
@@ -176,7 +176,11 @@ class Normalization:
         """Record a raw event and the signal that the tenant's mapping makes of it.
 
         `challenge.passed` about a user ends the flags on this user's logins until then.
+
+        Raises:
+            PermissionDenied: the caller is an agent, and the event's source is `agent`.
         """
+        require_open_source(find_source(event_type), caller.actor_type)
         with self.storage.write(tx) as tx:
             if event_type == CHALLENGE_PASSED and entity.type is EntityType.USER:
                 self._confirm_user(tx, caller.tenant_id, entity.id, occurred_at)
@@ -203,11 +207,15 @@ class Normalization:
 
         Raises:
             ValidationFailed: an item is invalid.
+            PermissionDenied: the caller is an agent, and an item of the source `agent` is new, changed or missing.
         """
         validate_items(items)
         with self.storage.write(tx) as tx:
             now = self.clock.now()
-            version = load_mapping(tx.connection, caller.tenant_id).version + 1
+            present = load_mapping(tx.connection, caller.tenant_id)
+            for item in {*present.items} ^ {*items}:
+                require_open_source(find_source(item.event_type), caller.actor_type)
+            version = present.version + 1
             text = json.dumps([item._asdict() for item in items])
             row = RiskMappingRecord(new_id(now), caller.tenant_id, version, text, now, caller.actor_id)
             context = AuditContext(caller.tenant_id, caller, "risk_mapping.replace", now, {"version": version})

@@ -144,7 +144,7 @@ class SignalRecording(BulkRecording[NewSignal]):
 
     def read_lines(self, text: bytes, *, began_at: datetime, caller: Caller) -> Lines[NewSignal]:
         """Return the lines of a request, to be parsed batch by batch."""
-        return read_signal_lines(text, now=began_at)
+        return read_signal_lines(text, now=began_at, actor_type=caller.actor_type)
 
     def measure_work(self, row: NewSignal) -> int:
         """Return how much work the writer has with a signal."""

@@ -20,7 +20,7 @@ from typing import Generic, NamedTuple, NotRequired, TypedDict, TypeVar
 
 import orjson
 
-from attestlab.core.errors import ValidationFailed
+from attestlab.core.errors import PermissionDenied, ValidationFailed
 from attestlab.core.strict_json import MAX_SAFE_INTEGER, parse_json
 from attestlab.core.suggestions import MAX_SUGGESTIONS
 from attestlab.risk.rules import (
@@ -30,6 +30,7 @@ from attestlab.risk.rules import (
     Entity,
     EntityType,
     may_be_malformed,
+    require_open_source,
     spell_id,
 )
 from attestlab.risk.signals.members import (
@@ -119,9 +120,24 @@ def require_few_lines(text: bytes) -> None:
         raise ValidationFailed.of("", "too_many", message)
 
 
-def read_signal_lines(text: bytes, *, now: datetime) -> Lines[NewSignal]:
-    """Return the lines of a request that records signals."""
-    return Lines(text, partial(parse_signal, now=now), known=MEMBERS)
+def read_signal_lines(text: bytes, *, now: datetime, actor_type: str = "API_KEY") -> Lines[NewSignal]:
+    """Return the lines of a request that records signals; those that the actor may not record are rejected."""
+    parse = parse_signal_of_agent if actor_type == "AGENT" else parse_signal
+    return Lines(text, partial(parse, now=now), known=MEMBERS)
+
+
+def parse_signal_of_agent(line: bytes, *, now: datetime) -> NewSignal:
+    """Parse a signal that an agent's session sent.
+
+    Raises:
+        ValidationFailed: as `parse_line`, or the source is not an agent's.
+    """
+    signal = parse_signal(line, now=now)
+    try:
+        require_open_source(signal.source, "AGENT")
+    except PermissionDenied as error:
+        raise ValidationFailed.of("/source", "reserved_source", error.message) from None
+    return signal
 
 
 def parse_signal(line: bytes, *, now: datetime) -> NewSignal:

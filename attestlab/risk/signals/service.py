@@ -12,7 +12,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.table_files import FileFormat, encode_pages
 from attestlab.orgs.rules import Caller
-from attestlab.risk.rules import warn_about_scale
+from attestlab.risk.rules import require_open_source, warn_about_scale
 from attestlab.risk.signals import store
 from attestlab.risk.signals.recording import NewSignal, record_signals
 from attestlab.risk.signals.shapes import SignalFilters
@@ -51,14 +51,24 @@ class Signals:
         self._find_exported = find_exported
 
     def add(self, new: NewSignal, *, caller: Caller, tx: Transaction | None = None) -> RiskSignalRecord:
-        """Record a signal, publish it, and escalate it at the tenant's threshold."""
+        """Record a signal, publish it, and escalate it at the tenant's threshold.
+
+        Raises:
+            PermissionDenied: the caller is an agent, and the source is `agent`.
+        """
         (record,) = self.add_many([new], caller=caller, tx=tx)
         return record
 
     def add_many(
         self, new: Sequence[NewSignal], *, caller: Caller, is_backfill: bool = False, tx: Transaction | None = None
     ) -> list[RiskSignalRecord]:
-        """Record signals; a backfill publishes no event and escalates nothing."""
+        """Record signals; a backfill publishes no event and escalates nothing.
+
+        Raises:
+            PermissionDenied: the caller is an agent, and a source is `agent`.
+        """
+        for each in new:
+            require_open_source(each.source, caller.actor_type)
         with self.storage.write(tx) as tx:
             return record_signals(tx, caller.tenant_id, new, at=self.clock.now(), is_backfill=is_backfill)
 
