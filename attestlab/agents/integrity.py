@@ -11,6 +11,7 @@ from typing import Final
 from sqlalchemy import Connection, select
 
 from attestlab.agents import store
+from attestlab.agents.delegation import integrity as delegation_integrity
 from attestlab.agents.observability import integrity as event_integrity
 from attestlab.agents.rules import AgentStatus
 from attestlab.agents.runs import integrity as run_integrity
@@ -64,6 +65,7 @@ def _check_keys(connection: Connection) -> Iterator[tuple[str, str]]:
 
 RECORD_CHECKS: Final[dict[str, Callable[[Connection], Iterator[tuple[str, str]]]]] = {
     "agent": find_inconsistencies,
+    "delegation": delegation_integrity.find_inconsistencies,
     "witness_vote": vote_integrity.find_inconsistencies,
     "agent_event": event_integrity.find_inconsistencies,
     "run": run_integrity.find_inconsistencies,

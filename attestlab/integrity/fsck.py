@@ -211,7 +211,7 @@ def _check_issuers(connection: Connection) -> Iterator[Problem]:
 
 
 def _check_agents(connection: Connection) -> Iterator[Problem]:
-    """Compare agents, keys and runs with the log, votes and steps with signatures, events and trust with chains."""
+    """Compare agents, keys, delegations and runs with the log, what agents signed, and events and trust with chains."""
     for kind, check in agent_integrity.RECORD_CHECKS.items():
         yield from (Problem(kind, *found) for found in check(connection))
 

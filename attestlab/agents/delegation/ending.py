@@ -50,7 +50,7 @@ class DelegationsOfAgents:
 
 def log_creation(tx: Transaction, row: DelegationRecord, *, log: Log) -> int:
     """Log a new delegation; returns the index of its entry."""
-    return _append(tx, row, log, _creation_entry(row))
+    return _append(tx, row, log, build_creation_entry(row))
 
 
 def end_delegations(
@@ -99,13 +99,18 @@ def _release(row: AgentRecord, is_birth: bool, at: datetime) -> AgentRecord:
 
 
 def _log_end(tx: Transaction, row: DelegationRecord, end: AgentEnd, log: Log) -> int:
-    """Log the revocation; the entry before it is that of the creation, which follows from the row."""
-    link = Link(1, hashing.leaf_hash(_creation_entry(row)))
-    return _append(tx, row, log, _entry(row, link, DelegationStatus.REVOKED, end.at))
+    return _append(tx, row, log, build_revocation_entry(row, end.at))
 
 
-def _creation_entry(row: DelegationRecord) -> bytes:
+def build_creation_entry(row: DelegationRecord) -> bytes:
+    """Build the log entry of a new delegation, which follows from its row."""
     return _entry(row, FIRST_LINK, DelegationStatus.ACTIVE, row.created_at)
+
+
+def build_revocation_entry(row: DelegationRecord, at: datetime) -> bytes:
+    """Build the log entry of a revocation; the entry before it is that of the creation."""
+    link = Link(1, hashing.leaf_hash(build_creation_entry(row)))
+    return _entry(row, link, DelegationStatus.REVOKED, at)
 
 
 def _entry(row: DelegationRecord, link: Link, status: DelegationStatus, at: datetime) -> bytes:
