@@ -26,6 +26,7 @@ from support.tcp_proxy import proxy_database
 
 QUICK = postgresql.Limits(statement_s=0.5, lock_s=0.3, idle_in_write_s=0.5, answer_s=0.8)
 SCOPES = ["agents:read", "agents:write", "docs:read"]
+GUESSES = 640  # more than an address may make in a minute
 
 
 def try_everything(agent: dict[str, Any], opened: dict[str, Any], acting: httpx.Client) -> set[int]:
@@ -67,6 +68,33 @@ def test_a_full_disk_lets_no_suspended_agent_through(fork_server: ForkServer, di
         assert try_everything(stopped, opened[stopped["id"]], acting[stopped["id"]]) == {401}
         assert suspend(http, going).status_code == 200
         assert acting[going["id"]].get("/v1/me").status_code == 401
+        running.stop()
+        running.check()
+
+
+def test_a_refusal_that_a_full_disk_cannot_record_is_a_503(fork_server: ForkServer, disk: SmallDisk) -> None:
+    """Refusals of every kind that is audited: of scopes, credentials and people's routes, and blocked guessers."""
+    data = disk.folder / "data"
+    server = ForkedServer.founded(fork_server, data, f"sqlite:///{data / 'records.db'}").start()
+    with server as running, running.client(verify=NO_TLS_CONTEXT) as http, ExitStack() as held:
+        poor, other = register_agent(http, scopes=["docs:read"]), register_agent(http)
+        acting, guessing = (held.enter_context(running.client(verify=NO_TLS_CONTEXT)) for _ in range(2))
+        del acting.headers["X-API-Key"]
+        acting.headers["Authorization"] = f"Bearer {open_session(http, poor)['token']}"
+        guessing.headers["X-API-Key"] = "no key at all"
+        with disk.full():
+            refused = [
+                acting.get(AGENTS),
+                acting.get(f"{AGENTS}/{other['id']}"),
+                acting.post(f"{AGENTS}/{poor['id']}/kill", json={"reason": "it probes"}),
+                http.post("/v1/policies/01a20846-fe00-793d-ab65-b74c8ee9df4f/activate"),
+                guessing.get("/v1/me"),
+            ]
+            assert [each.status_code for each in refused] == [503] * len(refused)
+            guessed = [guessing.get("/v1/me").status_code for _ in range(GUESSES)]
+            assert set(guessed) == {429, 503}, guessed
+        require_writes_reported(http, "ok")
+        assert acting.get(AGENTS).status_code == 403
         running.stop()
         running.check()
 
