@@ -22,6 +22,7 @@ from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 from attestlab.server.app import authenticate_bearer, build_application
 from attestlab.server.login_learner import LoginLearner
+from attestlab.server.outcome_settler import OutcomeSettler
 from attestlab.server.write_queue import WriteQueue
 from attestlab.web.application import Application
 from attestlab.web.rate_limit.client_address import ClientAddressResolver
@@ -128,9 +129,12 @@ class ServiceThread:
         )
         learner = LoginLearner(self.installation.risk.logins.backfill, write_queue.executor)
         learner.start(write_queue.background)
+        settler = OutcomeSettler(self.installation.risk.triage, write_queue.executor)
+        settler.start(write_queue.background)
         self._ready.set_result((asyncio.get_running_loop(), stop, application))
         await stop.wait()
         await learner.finish()
+        await settler.finish()
         await self._finish_requests()
         await self.installation.webhook_deliveries.transport.close()
         await write_queue.finish()

@@ -140,6 +140,7 @@ links = table_of(RiskLink)
 MAX_LINKS_READ = 1_000  # of an entity, in each direction; the newest of them are returned
 _FIRST = (links.c.first_type, links.c.first_id)
 _SECOND = (links.c.second_type, links.c.second_id)
+ENDS = (_FIRST, _SECOND)  # type and id of each end; a link is read from either
 ADD = make_tally_upsert(links)
 
 

@@ -27,7 +27,17 @@ render_signal = RowRenderer(SignalOut, RiskSignalRecord, details=_read_details, 
 render_recorded_signal = RowRenderer(
     RecordedSignalOut, RiskSignalRecord, computed=["warnings"], details=_read_details, score_unit=_scale_score
 )
-render_case = RowRenderer(CaseOut, RiskCaseRecord)
+
+
+def _explain_case(row: RiskCaseRecord) -> str:
+    """Say why a case was opened; cases of older versions do not know the kind of their highest signal."""
+    of_kind = "" if row.top_kind is None else f" of {row.top_kind}"
+    if row.signal_count == 1:
+        return f"A signal{of_kind} scored {row.max_score:.4g}."
+    return f"{row.signal_count:,} signals reached the threshold; the highest{of_kind} scored {row.max_score:.4g}."
+
+
+render_case = RowRenderer(CaseOut, RiskCaseRecord, why=_explain_case)
 render_list_entry = RowRenderer(ListEntryOut, RiskListEntryRecord)
 _render_factor = RowRenderer(FactorOut, Factor)
 _render_rejected_line = RowRenderer(RejectedLineOut, RejectedLine)

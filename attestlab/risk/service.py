@@ -10,6 +10,7 @@ from attestlab.risk.activity import write_activity
 from attestlab.risk.drift import Activity
 from attestlab.risk.enforcement.cases import Cases, RiskPreferences
 from attestlab.risk.enforcement.lists import Challenges, EntityLists
+from attestlab.risk.enforcement.triage import Triage
 from attestlab.risk.entities.service import Entities, FindIssuances
 from attestlab.risk.links import write_links
 from attestlab.risk.media.service import MediaScans
@@ -38,6 +39,7 @@ class Risk:
         self.entities = Entities(storage=storage, clock=clock, find_issuances=find_issuances)
         self.activity = Activity(storage=storage, clock=clock)
         self.cases = Cases(storage=storage, clock=clock, confirm_user=confirm_user)
+        self.triage = Triage(storage=storage, clock=clock, confirm_user=confirm_user)
         self.challenges = Challenges(storage=storage, clock=clock)
         self.lists = EntityLists(storage=storage, clock=clock)
         self.preferences = RiskPreferences(storage=storage, clock=clock)
@@ -56,8 +58,13 @@ class Risk:
     def prune(self, tx: Transaction, *, at_most: int) -> bool:
         """Delete at most `at_most` rows of each kind that is kept for days only; returns whether there may be more.
 
-        A running server calls this every few seconds, until it returns False.
+        As many outcomes that can no longer be undone become labels. A running server calls this every few seconds,
+        until it returns False.
         """
         self.bulk.prune(tx)
-        deleted = (self.velocity.prune(tx, at_most=at_most), self.logins.prune(tx, at_most=at_most))
-        return at_most in deleted
+        done = (
+            self.velocity.prune(tx, at_most=at_most),
+            self.logins.prune(tx, at_most=at_most),
+            self.triage.settle(tx, at_most=at_most),
+        )
+        return at_most in done

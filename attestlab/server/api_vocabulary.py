@@ -44,6 +44,7 @@ from attestlab.receipts.rules import RetentionPolicy
 from attestlab.receipts.types import rules as receipt_type_rules
 from attestlab.risk import rules as risk_rules
 from attestlab.risk.drift import DriftLevel
+from attestlab.risk.enforcement.shapes import CaseErrorCode, CaseLink
 from attestlab.risk.logins.login import LoginOutcome
 from attestlab.risk.logins.scoring import RiskLevel
 from attestlab.risk.media.findings import ScanVerdict
@@ -142,6 +143,8 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "ScoreScale": risk_rules.ScoreScale,
     "ListName": risk_rules.ListName,
     "CaseStatus": risk_rules.CaseStatus,
+    "CaseLink": get_args(CaseLink),
+    "CaseErrorCode": get_args(CaseErrorCode),
     "CaseOutcome": risk_rules.CaseOutcome,
     "WebhookEndpointStatus": webhook_rules.EndpointStatus,
     "WebhookDisabledReason": webhook_rules.DisabledReason,

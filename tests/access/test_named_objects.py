@@ -68,6 +68,7 @@ BODIES: dict[tuple[str, str, str], Body] = {
     },
     ("person", "POST /v1/agents", "owner_user_id"): lambda named, _: {"display_name": "A", "owner_user_id": named},
     ("person", "PATCH /v1/agents/{id}", "owner_user_id"): lambda named, _: {"owner_user_id": named},
+    ("person", "PATCH /v1/risk/cases/{id}", "assignee_id"): lambda named, _: {"assignee_id": named},
     ("agent", "POST /v1/agent-sessions", "agent_id"): lambda named, _: {"agent_id": named},
     ("endpoint", "POST /v1/webhooks/test-delivery", "endpoint_id"): lambda named, _: {"endpoint_id": named},
 }
@@ -77,6 +78,7 @@ FILTERS = {
     ("agent", "GET /v1/agents", "parent_agent_id"),
     ("person", "GET /v1/agents", "owner_user_id"),
     ("agent", "GET /v1/orchestrations", "agent_id"),
+    ("person", "GET /v1/risk/cases", "assignee_id"),
     ("person", "GET /v1/agents/review", "owner_user_id"),
     ("agent", "GET /v1/witness/requests", "originator_agent_id"),
     ("agent", "GET /v1/compliance/checks", "entity_id"),
@@ -87,12 +89,14 @@ FILTERS = {
     ("issuer", "GET /v1/receipts/export", "issuer_id"),
     ("issuer", "POST /v1/receipts/search", "issuer_id"),
 }
-# Ids that name nothing of a tenant: the one that a client chooses, and a public one.
+# Ids that name nothing of a tenant: the one that a client chooses, and a public one; and those of which
+# each has its result, a NOT_FOUND (tests/risk/test_triage_over_http.py).
 OTHERS = {
     ("POST /v1/agents/{id}/sign", "jti"),
     ("POST /v1/attestations/mint", "id"),
     ("POST /v1/attestations/{id}/supersede", "id"),
     ("POST /v1/receipts", "id"),
+    ("POST /v1/risk/cases/reopen", "ids"),
     ("POST /v1/receipts/verify", "receipt_id"),
     ("POST /v1/verify", "attestation_id"),
 }
@@ -131,6 +135,7 @@ def objects_of(account: PartyClients) -> dict[str, Any]:
         "policy": client.post("/v1/policies", json=POLICY).json()["id"],
         "profile": client.post("/v1/verification-profiles", json={"name": "A profile"}).json()["id"],
         "signal": add_signal(client)["id"],
+        "case": add_signal(client, score=99)["case_id"],
         "endpoint": create_endpoint(client)["id"],
         "agent": agent["id"],
         "agent_session": open_session(client, agent)["session"]["id"],
@@ -144,6 +149,8 @@ def send(account: PartyClients, name: str, own: Mapping[str, Any], body: dict[st
         path = path.replace("{id}", mint(account.with_key, own["mint"]).json()["id"])
     if path == "/v1/agents/{id}":
         path = path.replace("{id}", own["agent"])
+    if path == "/v1/risk/cases/{id}":
+        path = path.replace("{id}", own["case"])
     client = account.signed_in if "governance" in path else account.with_key
     client = account.consumer if path == "/v1/consumer/protections" else client
     headers = {"X-Request-Id": "the-same", "Idempotency-Key": str(uuid4())}

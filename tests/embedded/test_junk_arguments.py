@@ -140,7 +140,14 @@ def make_values(subjects: dict[str, Any], folder: Path) -> dict[str, Any]:
         **{"regulation": "GDPR", "until": "2026-11-02"},
         **{"parent_id": uuid4(), "child_id": uuid4()},
         **{"parent_id": uuid4(), "child_id": uuid4(), "claim": CLAIM, "of": subjects["agent"].id},
-        **{"ownerless_grace_days": 7, "card": {"name": "Agent"}},
+        **{
+            "undo_seconds": 10,
+            "person": uuid4(),
+            "by": "device",
+            "cases": [],
+            "ownerless_grace_days": 7,
+            "card": {"name": "Agent"},
+        },
         **{
             "run": uuid4(),
             "steps": ["read"],

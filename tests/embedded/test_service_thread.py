@@ -19,7 +19,9 @@ from attestlab.client.lab import Lab
 from attestlab.core.errors import AttestLabError
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
+from attestlab.server import outcome_settler
 from attestlab.settings import Settings
+from support.in_process_server import wait_until
 from support.installations import install
 from support.lab_checks import check_lab
 from support.timeouts import WAIT_TIMEOUT_S
@@ -204,3 +206,16 @@ def test_a_lab_that_is_never_closed_meters_its_last_verification(folder: Path) -
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "VALID\n", "")
     assert count_tallies(folder) > 0
+
+
+def test_an_outcome_becomes_a_label_when_its_time_to_undo_is_over(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outcome_settler, "INTERVAL_S", 0.05)
+    with attestlab.open(folder) as lab:
+        lab.signals.add("a", "b", 90, "ip", "::1")
+        (case,) = lab.cases.list(status="open")
+        lab.cases.resolve_many([{"id": case, "outcome": "fraud"}], undo_seconds=1)
+        assert lab.cases[case.id].label_at is not None
+        wait_until(lambda: lab.cases[case.id].label_at, None)
+        assert lab.cases[case.id].outcome == "fraud"

@@ -89,8 +89,11 @@ LISTS = {
     "GET /v1/risk/mappings": {"items": Kind.BOUNDED},
     "GET /v1/webhooks/event-types": {"items": Kind.BOUNDED},
     "GET /v1/webhooks/events": {"items": Kind.PAGE},
+    "GET /v1/risk/cases/groups": {"items": Kind.CUT},
     "POST /v1/attestations/batch": {"items": Kind.EACH},
     "POST /v1/lake/query": {"columns": Kind.BOUNDED, "rows": Kind.CUT},
+    "POST /v1/risk/cases/reopen": {"items": Kind.EACH},
+    "POST /v1/risk/cases/resolve": {"items": Kind.EACH},
     "POST /v1/orchestrations": {"steps": Kind.BOUNDED},
     "POST /v1/orchestrations/{id}/complete": {"steps": Kind.BOUNDED},
     "POST /v1/orchestrations/{id}/steps": {"depends_on": Kind.BOUNDED},
@@ -126,6 +129,8 @@ WRITES_OF_MANY = {
     "POST /v1/issuers/keys/{kid}/revoke": Kind.WHOLE,
     "POST /v1/receipt-types/{name}/deprecate": Kind.WHOLE,
     "POST /v1/risk/ato/backfill": Kind.COUNTED,
+    "POST /v1/risk/cases/reopen": Kind.EACH,
+    "POST /v1/risk/cases/resolve": Kind.EACH,
     "POST /v1/risk/events/normalize": Kind.COUNTED,
     "POST /v1/observability/events/bulk": Kind.COUNTED,
     "POST /v1/risk/signals/bulk": Kind.COUNTED,
@@ -234,6 +239,7 @@ WRITES_OF_ONE = set(
     POST /v1/receipts/{id}/revoke
     POST /v1/risk/ato/evaluate
     POST /v1/risk/cases/{id}/resolve
+    PATCH /v1/risk/cases/{id}
     POST /v1/risk/challenge
     POST /v1/risk/deepfake/scan
     POST /v1/risk/events
@@ -271,12 +277,12 @@ VERBS = {
     ),
     **dict.fromkeys(("df", "pl", "arrow", "rel", "head", "sql"), Kind.STREAM),
     **dict.fromkeys(("to_parquet", "save"), Kind.FILE),
-    **dict.fromkeys(("deliveries", "entity", "graph", "drift", "blast_radius"), Kind.CUT),
+    **dict.fromkeys(("deliveries", "entity", "graph", "groups", "drift", "blast_radius"), Kind.CUT),
     **dict.fromkeys(("simulate", "sweep"), Kind.CUT),
     **dict.fromkeys(("plans", "addons", "usage"), Kind.BOUNDED),
     **dict.fromkeys(("attributes", "event_types", "analyze", "mapping", "steps", "examine_bundle"), Kind.BOUNDED),
     **dict.fromkeys(("change_mapping", "judge_logins", "replay", "demo_world"), Kind.WHOLE),
-    "mint_many": Kind.EACH,
+    **dict.fromkeys(("mint_many", "resolve_many", "reopen"), Kind.EACH),
     "deliver": Kind.COUNTED,
     **dict.fromkeys(("add_many", "report_many", "backfill_logins", "normalize", "recover", "events"), Kind.COUNTED),
 }

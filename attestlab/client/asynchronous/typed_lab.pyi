@@ -148,7 +148,9 @@ from attestlab.client.handles.receipts import ReceiptHandle, ReceiptLike, Receip
 from attestlab.client.handles.replays import ContextReplay, Contexts
 from attestlab.client.handles.risk import (
     BulkHandle,
+    CaseGroupHandle,
     CaseHandle,
+    CaseResultHandle,
     ChallengeHandle,
     DriftHandle,
     EntityHandle,
@@ -300,6 +302,8 @@ class AsyncBundle(BundleHandle):
 
 class AsyncCase(CaseHandle):
     """A case: the escalated signals of one entity, until a person resolves it."""
+    async def assign(self, person: object) -> AsyncCase:
+        """Assign the case to a person of the tenant, or with None to no one."""
     async def entity(self) -> EntityHandle:
         """Return what is known about the case's entity; `lab.signals.entity` explains the result and errors."""
     async def resolve(self, outcome: str, note: str | None = None) -> AsyncCase:
@@ -1131,8 +1135,12 @@ class AsyncCaseNoun:
     def __getitem__(self, which: object) -> Awaitable[AsyncCase]: ...
     async def arrow(self) -> pa.Table:
         """Read all rows as a pyarrow Table."""
+    async def assign(self, case: UUID | str | CaseHandle, person: object) -> AsyncCase:
+        """Assign a case to a person of the tenant, or with None to no one."""
     async def df(self) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
+    async def groups(self, by: str, *, limit: int = 50) -> Records[CaseGroupHandle]:
+        """Group the open cases by what links them, the largest groups first."""
     async def head(self, count: int = 5) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
     def list(self, *, limit: int | None = None, **filters: Unpack[CaseFilterArgs]) -> AsyncListing[AsyncCase]:
@@ -1141,8 +1149,14 @@ class AsyncCaseNoun:
         """Read all rows as a Polars frame."""
     async def rel(self) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
+    async def reopen(self, cases: Iterable[UUID | str | CaseHandle]) -> Records[CaseResultHandle]:
+        """Open cases again that you resolved with `undo_seconds`, within that time."""
     async def resolve(self, case: UUID | str | CaseHandle, outcome: str, note: str | None = None) -> AsyncCase:
         """Resolve a case as `fraud`, `legitimate` or `inconclusive`."""
+    async def resolve_many(
+        self, items: Iterable[Mapping[str, object]], *, undo_seconds: int = 0
+    ) -> Records[CaseResultHandle]:
+        """Resolve many cases, each with its outcome; each succeeds or fails separately."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:

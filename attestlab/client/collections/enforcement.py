@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar, Unpack, cast
 from uuid import UUID
 
 from attestlab.client import arguments
 from attestlab.client.analysis.listing import Listing
+from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.collections.base import Collection, DatasetCollection
 from attestlab.client.collections.filters import CaseFilterArgs, ChallengeFilterArgs, ListFilterArgs
-from attestlab.client.handles.risk import CaseHandle, ChallengeHandle, ListEntryHandle, compose_facts, resolve_case
+from attestlab.client.handles.risk import (
+    CaseGroupHandle,
+    CaseHandle,
+    CaseResultHandle,
+    ChallengeHandle,
+    ListEntryHandle,
+    assign_case,
+    compose_facts,
+    resolve_case,
+)
 from attestlab.client.own_examples import name_in_examples
-from attestlab.client.service_client import ServiceClient, path_of
-from attestlab.core.errors import ValidationFailed
+from attestlab.client.service_client import Json, ServiceClient, path_of
+from attestlab.core.errors import AttestLabError, ValidationFailed
 from attestlab.risk.enforcement.shapes import CasesQuery, ChallengesQuery, ListsQuery
+
+Item = TypeVar("Item")
+MAX_CASES: Final = 500  # of one request
 
 
 @name_in_examples("cases")
@@ -68,6 +82,113 @@ class CaseCollection(DatasetCollection[CaseHandle]):
         'legitimate'
         """
         return resolve_case(self._client, arguments.read_id(case, self.noun), outcome, note)
+
+    def resolve_many(
+        self, items: Iterable[Mapping[str, object]], *, undo_seconds: int = 0
+    ) -> Records[CaseResultHandle]:
+        """Resolve many cases, each with its outcome; each succeeds or fails separately.
+
+        Args:
+            items: mappings with `id` (a case or its id), `outcome` and perhaps `note`; 500 are one request.
+            undo_seconds: how long `reopen` can undo it, 0 to 60; only then are the outcomes labels.
+
+        Returns:
+            What became of each case, in the order of `items`; `error` says why one stayed as it was.
+
+        Raises:
+            ValidationFailed: an item is not acceptable, or `undo_seconds` is not 0 to 60; the message names the limit.
+
+        >>> wanted = [{"id": case, "outcome": "fraud"} for case in lab.cases.list(status="open", limit=2)]
+        >>> [result.status for result in lab.cases.resolve_many(wanted)]
+        ['resolved', 'resolved']
+        """
+        given = [self._read_resolution(item) for item in arguments.iterate(items, name="items", of="dicts")]
+        bodies = [{"items": part, "undo_seconds": undo_seconds} for part in _split(given)]
+        return self._change_many(f"{self.path}/resolve", bodies)
+
+    def reopen(self, cases: Iterable[UUID | str | CaseHandle]) -> Records[CaseResultHandle]:
+        """Open cases again that you resolved with `undo_seconds`, within that time.
+
+        Args:
+            cases: the cases or their ids.
+
+        Returns:
+            What became of each case, in their order; `error` says why one stayed resolved.
+
+        Raises:
+            ValidationFailed: an argument is not the id of a case.
+
+        >>> wanted = [{"id": case, "outcome": "fraud"} for case in lab.cases.list(status="open", limit=1)]
+        >>> done = lab.cases.resolve_many(wanted, undo_seconds=10)
+        >>> [result.status for result in lab.cases.reopen(done)]
+        ['open']
+        """
+        ids = [str(arguments.read_id(case, self.noun)) for case in arguments.iterate(cases, name="cases", of="cases")]
+        return self._change_many(f"{self.path}/reopen", [{"ids": part} for part in _split(ids)])
+
+    def assign(self, case: UUID | str | CaseHandle, person: object) -> CaseHandle:
+        """Assign a case to a person of the tenant, or with None to no one.
+
+        Args:
+            case: the case or its id.
+            person: the person or their id; None takes the case from everyone.
+
+        Returns:
+            The case as it is now; `assignee_id` is the person.
+
+        Raises:
+            NotFound: the tenant has no such case, or no such person.
+            ValidationFailed: the person left, or has not joined yet.
+
+        >>> case = next(lab.cases.list(status="open"))
+        >>> lab.cases.assign(case, None).assignee_id is None
+        True
+        """
+        return assign_case(self._client, arguments.read_id(case, self.noun), person)
+
+    def groups(self, by: str, *, limit: int = 50) -> Records[CaseGroupHandle]:
+        """Group the open cases by what links them, the largest groups first.
+
+        Args:
+            by: `device`, `issuer`, `ip` or `entity`.
+            limit: how many groups at most, 1 to 100.
+
+        Returns:
+            The groups; `lab.cases.list(status="open", linked_type=by, linked_id=group.key)` lists all cases of one.
+
+        Raises:
+            ValidationFailed: `by` is another word, or `limit` is not 1 to 100.
+
+        >>> lab.cases.groups("issuer", limit=1)
+        Records(1 CaseGroup)
+        """
+        answer = self._client.get(f"{self.path}/groups", {"by": by, "limit": arguments.read_count(limit, name="limit")})
+        found = [CaseGroupHandle.parse(self._client, each) for each in cast("list[Json]", answer["items"])]
+        return Records(found, CaseGroupHandle)
+
+    def _change_many(self, path: str, bodies: Sequence[object]) -> Records[CaseResultHandle]:
+        """Send the requests one after the other; an error of a later one carries what was done before."""
+        done: list[CaseResultHandle] = []
+        try:
+            for body in bodies:
+                answer = self._client.post(path, body)
+                done += [CaseResultHandle.parse(self._client, each) for each in cast("list[Json]", answer["items"])]
+        except AttestLabError as error:
+            if done:
+                error.note_done(f"{len(done)} cases were done before; call it again.", done=len(done))
+            raise
+        return Records(done, CaseResultHandle)
+
+    def _read_resolution(self, item: object) -> dict[str, object]:
+        if not isinstance(item, Mapping) or "id" not in item:
+            raise ValidationFailed(f"{arguments.show(item)} is no resolution. Pass {{'id': case, 'outcome': 'fraud'}}.")
+        given = {name: value for name, value in item.items() if value is not None}
+        return {**given, "id": str(arguments.read_id(item["id"], self.noun))}
+
+
+def _split(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """Split items into those of one request each."""
+    return (items[start : start + MAX_CASES] for start in range(0, len(items), MAX_CASES))
 
 
 @name_in_examples("challenges")

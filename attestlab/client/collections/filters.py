@@ -113,6 +113,9 @@ class CaseFilterArgs(TypedDict, total=False):
     outcome: CaseOutcomeName | None
     entity_type: str | None
     entity_id: str | None
+    assignee_id: UUID | str | None
+    linked_type: str | None
+    linked_id: str | None
 
 
 class ChallengeFilterArgs(TypedDict, total=False):

@@ -13,7 +13,14 @@ from attestlab.client.arguments import When
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.errors import ValidationFailed
-from attestlab.risk.enforcement.shapes import CaseOut, ChallengeOut, ListEntryOut, SettingsOut
+from attestlab.risk.enforcement.shapes import (
+    CaseGroupOut,
+    CaseOut,
+    CaseResultOut,
+    ChallengeOut,
+    ListEntryOut,
+    SettingsOut,
+)
 from attestlab.risk.entities.shapes import EdgeOut, EntityOut, GraphOut, NodeOut, RingOut
 from attestlab.risk.normalization.shapes import MappingItemOut, MappingOut, NormalizedOut, NormalizeOut
 from attestlab.risk.shapes import DriftOut, FactorOut, KindDriftOut, LoginOut, ScanOut, SourceOut, VelocityOut
@@ -101,6 +108,16 @@ class CaseHandle(CaseOut, Handle):
         """
         return resolve_case(self._client, self.id, outcome, note)
 
+    def assign(self, person: object) -> CaseHandle:
+        """Assign the case to a person of the tenant, or with None to no one.
+
+        `lab.cases.assign` explains the arguments and errors.
+
+        >>> next(lab.cases.list(status="open")).assign(None).assignee_id is None
+        True
+        """
+        return assign_case(self._client, self.id, person)
+
     def entity(self) -> EntityHandle:
         """Return what is known about the case's entity; `lab.signals.entity` explains the result and errors.
 
@@ -112,6 +129,20 @@ class CaseHandle(CaseOut, Handle):
 
     def _repr_html_(self) -> str:
         return risk_cards.draw_case(self)
+
+
+class CaseResultHandle(CaseResultOut, Handle):
+    """What became of a case among many; `error` says why it stayed as it was."""
+
+    shown_fields: ClassVar = ("id", "status", "outcome", "error")
+
+
+class CaseGroupHandle(CaseGroupOut, Handle):
+    """Open cases that a device, an issuer or an address links, with those of the highest scores."""
+
+    shown_fields: ClassVar = ("by", "key", "count", "max_score", "oldest_at")
+
+    sample: Records[CaseOut]
 
 
 class ListEntryHandle(ListEntryOut, Handle):
@@ -284,6 +315,12 @@ def resolve_case(client: ServiceClient, case_id: UUID, outcome: str, note: str |
     """Resolve a case."""
     body = {"outcome": outcome} | ({"note": note} if note else {})
     return CaseHandle.parse(client, client.post(path_of("v1", "risk", "cases", case_id, "resolve"), body))
+
+
+def assign_case(client: ServiceClient, case_id: UUID, person: object) -> CaseHandle:
+    """Assign a case to a person, or to no one."""
+    user_id = None if person is None else str(arguments.read_id(person, "a person"))
+    return CaseHandle.parse(client, client.patch(path_of("v1", "risk", "cases", case_id), {"assignee_id": user_id}))
 
 
 def read_entity(entity: object, entity_id: str | None = None) -> tuple[str, str]:

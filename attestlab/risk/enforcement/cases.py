@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -121,50 +122,81 @@ class Cases:
         with self.storage.write(tx) as tx:
             row = store.get_case(tx.exec, case_id, tenant_id=caller.tenant_id)
             if row.status != CaseStatus.OPEN:
-                raise Conflict(f"The case was resolved as {row.outcome} at {row.resolved_at:%Y-%m-%d %H:%M} UTC.")
+                raise refuse_resolved(row)
             now = self.clock.now()
             if outcome is CaseOutcome.LEGITIMATE and row.entity_type == EntityType.USER:
                 self._confirm_user(tx, caller.tenant_id, row.entity_id, now)
-            context = AuditContext(caller.tenant_id, caller, "risk_case.resolve", now, {"outcome": outcome.value})
-            changes = {
-                "status": CaseStatus.RESOLVED.value,
-                "outcome": outcome.value,
-                "note": note,
-                "resolved_at": now,
-                "resolved_by": caller.actor_id,
-            }
-            return audited_write.change(tx, store.cases, row, changes, context)
+            return close_case(tx, row, outcome, note=note, caller=caller, at=now)
+
+
+def close_case(
+    tx: Transaction,
+    row: RiskCaseRecord,
+    outcome: CaseOutcome,
+    *,
+    note: str | None,
+    caller: Caller,
+    at: datetime,
+    label_at: datetime | None = None,
+) -> RiskCaseRecord:
+    """Write the outcome of an open case; returns it as it is now."""
+    changes = {
+        "status": CaseStatus.RESOLVED.value,
+        "outcome": outcome.value,
+        "note": note,
+        "resolved_at": at,
+        "resolved_by": caller.actor_id,
+        "label_at": label_at,
+    }
+    context = AuditContext(caller.tenant_id, caller, "risk_case.resolve", at, {"outcome": outcome.value})
+    return audited_write.change(tx, store.cases, row, changes, context)
+
+
+def refuse_resolved(row: RiskCaseRecord) -> Conflict:
+    """Return the error of resolving a case that is resolved already."""
+    return Conflict(f"The case was resolved as {row.outcome} at {row.resolved_at:%Y-%m-%d %H:%M} UTC.")
+
+
+class Escalated(NamedTuple):
+    """The score of a signal at the threshold, and its kind: `source/type`."""
+
+    score: float
+    kind: str
 
 
 def escalate(
-    tx: Transaction, tenant_id: UUID, scores: Mapping[Entity, Sequence[float]], *, at: datetime
+    tx: Transaction, tenant_id: UUID, signals: Mapping[Entity, Sequence[Escalated]], *, at: datetime
 ) -> dict[Entity, UUID]:
-    """Let escalated signals, given by the entity's scores, open cases or join open ones; returns each entity's case."""
-    known = store.find_open_cases(tx.exec, tenant_id, list(scores)) if scores else {}
+    """Let escalated signals, given by entity, open cases or join open ones; returns each entity's case."""
+    known = store.find_open_cases(tx.exec, tenant_id, list(signals)) if signals else {}
     return {
         entity: _join(tx, known[entity], of_entity, at)
         if entity in known
         else _open(tx, tenant_id, entity, of_entity, at)
-        for entity, of_entity in scores.items()
+        for entity, of_entity in signals.items()
     }
 
 
-def _open(tx: Transaction, tenant_id: UUID, entity: Entity, scores: Sequence[float], at: datetime) -> UUID:
+def _open(tx: Transaction, tenant_id: UUID, entity: Entity, signals: Sequence[Escalated], at: datetime) -> UUID:
+    top = max(signals)
     opened = RiskCaseRecord(
         id=new_id(at),
         tenant_id=tenant_id,
         entity_type=entity.type.value,
         entity_id=entity.id,
         status=CaseStatus.OPEN.value,
-        signal_count=len(scores),
-        max_score=max(scores),
+        signal_count=len(signals),
+        max_score=top.score,
         opened_at=at,
+        top_kind=top.kind,
     )
     audited_write.insert(tx, store.cases, opened, AuditContext(tenant_id, ESCALATION, "risk_case.open", at))
     return opened.id
 
 
-def _join(tx: Transaction, case: RiskCaseRecord, scores: Sequence[float], at: datetime) -> UUID:
-    changes = {"signal_count": case.signal_count + len(scores), "max_score": max(case.max_score, *scores)}
+def _join(tx: Transaction, case: RiskCaseRecord, signals: Sequence[Escalated], at: datetime) -> UUID:
+    changes: dict[str, object] = {"signal_count": case.signal_count + len(signals)}
+    if (top := max(signals)).score > case.max_score:
+        changes |= {"max_score": top.score, "top_kind": top.kind}
     audited_write.change(tx, store.cases, case, changes, AuditContext(case.tenant_id, ESCALATION, "risk_case.join", at))
     return case.id

@@ -1,34 +1,62 @@
 """HTTP routes of cases, challenges, lists and settings."""
 
+from collections.abc import Sequence
+from functools import partial
 from uuid import UUID
 
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import AttestLabError
 from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs.rules import Caller, Scope
+from attestlab.risk.enforcement.case_groups import CaseGroup
 from attestlab.risk.enforcement.cases import Cases, RiskPreferences
 from attestlab.risk.enforcement.lists import Challenges, EntityLists
 from attestlab.risk.enforcement.shapes import (
+    CaseGroupOut,
+    CaseGroupsOut,
     CaseOut,
+    CasePatchIn,
+    CaseResultOut,
+    CaseResultsOut,
     CasesQuery,
     ChallengeIn,
     ChallengeOut,
     ChallengesQuery,
+    GroupsQuery,
     ListEntryIn,
     ListEntryOut,
     ListsQuery,
+    ReopenIn,
     ResolveIn,
+    ResolveManyIn,
     SettingsIn,
     SettingsOut,
 )
 from attestlab.risk.enforcement.store import RiskChallengeRecord
+from attestlab.risk.enforcement.triage import CaseResult, Resolution, Triage, split
 from attestlab.risk.rendering import render_case, render_list_entry
 from attestlab.risk.rules import CaseOutcome, Entity, ListName, require_address, spell_id
+from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, decode_id, split_page
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("risk")
 _CASES, _CHALLENGES, _ENTRIES = "risk_cases", "risk_challenges", "risk_list_entries"
 _render_challenge = RowRenderer(ChallengeOut, RiskChallengeRecord, decision_id="id", action=lambda _: "challenge")
+
+
+def _render_group(group: CaseGroup) -> CaseGroupOut:
+    return CaseGroupOut.model_validate({**group._asdict(), "why": group.why, "sample": map(render_case, group.sample)})
+
+
+def _render_results(ids: Sequence[UUID], results: Sequence[CaseResult]) -> CaseResultsOut:
+    return CaseResultsOut(items=[_render_result(*each) for each in zip(ids, results, strict=True)])
+
+
+def _render_result(case_id: UUID, result: CaseResult) -> CaseResultOut:
+    if isinstance(result, AttestLabError):
+        return CaseResultOut.model_validate({"id": case_id, "error": {"code": result.code, "message": result.message}})
+    return CaseResultOut.model_validate({"id": case_id, "status": result.status, "outcome": result.outcome})
 
 
 @routes.post("/v1/risk/challenge", scope=Scope.RISK_WRITE)
@@ -62,15 +90,66 @@ def list_challenges(query: ChallengesQuery, caller: Caller, challenges: Challeng
 
 
 @routes.get("/v1/risk/cases", scope=Scope.RISK_READ)
-def list_cases(query: CasesQuery, caller: Caller, cases: Cases) -> Page[CaseOut]:
+async def list_cases(query: CasesQuery, caller: Caller, cases: Cases, executor: Executor) -> Page[CaseOut]:
     """List the tenant's cases, newest first.
 
-    Filters by status, outcome and entity are combined.
+    Filters by status, outcome, entity, assignee and a linked entity are combined.
     """
     before = decode_id(_CASES, query.cursor)
-    found = cases.page(query, caller=caller, before=before, limit=query.limit + 1)
+    read_page = partial(cases.page, query, caller=caller, before=before, limit=query.limit + 1)
+    found = await executor.run_in_thread(read_page)  # in a thread, because a filter may skip many cases
     shown, cursor = split_page(found, limit=query.limit, kind=_CASES, position=lambda row: [str(row.id)])
     return Page[CaseOut](items=[render_case(row) for row in shown], next_cursor=cursor)
+
+
+@routes.get("/v1/risk/cases/groups", scope=Scope.RISK_READ)
+async def list_case_groups(query: GroupsQuery, caller: Caller, triage: Triage, executor: Executor) -> CaseGroupsOut:
+    """Group the tenant's open cases by the device, issuer or address that links them, the largest groups first.
+
+    A case is in the group of each of them. `GET /v1/risk/cases?status=open&linked_type&linked_id` lists a group.
+    """
+    found = await executor.run_in_thread(partial(triage.group, query.by, limit=query.limit, caller=caller))
+    return CaseGroupsOut(items=list(map(_render_group, found.items)), truncated=found.truncated)
+
+
+@routes.post("/v1/risk/cases/resolve", scope=Scope.RISK_WRITE)
+async def resolve_cases(body: ResolveManyIn, caller: Caller, triage: Triage, executor: Executor) -> CaseResultsOut:
+    """Resolve up to 500 open cases, each with its outcome; each succeeds or fails separately.
+
+    The response is 200 and lists the results in the order of the request. Each hundred cases are one transaction.
+    With `undo_seconds` the outcomes are labels only after that time. A repeated request finds what is done.
+    """
+    resolutions = [Resolution(each.id, CaseOutcome(each.outcome), each.note) for each in body.items]
+    results: list[CaseResult] = []
+    try:
+        for part in split(resolutions):
+            results += await executor.write(partial(triage.resolve, part, body.undo_seconds, caller))
+    except AttestLabError as error:
+        if results:
+            error.note_done(f"{len(results)} cases were done before; send the request again.", done=len(results))
+        raise
+    return _render_results([each.id for each in body.items], results)
+
+
+@routes.post("/v1/risk/cases/reopen", scope=Scope.RISK_WRITE)
+def reopen_cases(body: ReopenIn, caller: Caller, triage: Triage, tx: Transaction) -> CaseResultsOut:
+    """Open cases again that the caller resolved with `undo_seconds`, within that time.
+
+    The audit trail keeps both. A case stays resolved if its time is over, another person resolved it, or its entity
+    has a new open case.
+    """
+    return _render_results(body.ids, triage.reopen(body.ids, caller=caller, tx=tx))
+
+
+@routes.patch("/v1/risk/cases/{id}", scope=Scope.RISK_WRITE)
+def assign_case(id: UUID, body: CasePatchIn, caller: Caller, triage: Triage, cases: Cases, tx: Transaction) -> CaseOut:
+    """Assign a case to a person of the tenant; null takes it from everyone.
+
+    A body without `assignee_id` changes nothing.
+    """
+    if "assignee_id" not in body.model_fields_set:
+        return render_case(cases.get(id, caller=caller))
+    return render_case(triage.assign(id, body.assignee_id, caller=caller, tx=tx))
 
 
 @routes.get("/v1/risk/cases/{id}", scope=Scope.RISK_READ)

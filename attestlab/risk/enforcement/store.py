@@ -8,14 +8,17 @@ from datetime import datetime
 from typing import Annotated, NamedTuple, TypeVar
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ColumnElement, Double, Index, Select, Table, bindparam, or_, select, text
+from sqlalchemy import BigInteger, ColumnElement, Double, Index, Select, Table, and_, bindparam, or_, select, text
 from sqlmodel import Field
 
 from attestlab.core.db.tables import Execute, Record, fetch_all, fetch_one, model_of, short_repr, table_of
 from attestlab.core.errors import NotFound
 from attestlab.core.filters import Filters, build_conditions
 from attestlab.risk.enforcement.shapes import CasesQuery, ChallengesQuery, ListsQuery
+from attestlab.risk.links import ENDS, links
 from attestlab.risk.rules import CaseStatus, Entity, EntityType, ListName, list_matching_ids
+
+SINCE_0045 = {"info": {"since": "0045"}}
 
 
 @short_repr
@@ -32,7 +35,11 @@ RiskSettings = model_of(RiskSettingsRecord, "risk_settings")
 
 @short_repr
 class RiskCaseRecord(NamedTuple):
-    """A case: the escalated signals of one entity until a person resolves it; an entity has at most one open case."""
+    """A case: the escalated signals of one entity until a person resolves it; an entity has at most one open case.
+
+    `label_at` is when the outcome becomes a label, until it is one; before, the person may open the case again.
+    `top_kind` is `source/type` of the signal with the highest score; cases of older versions have none.
+    """
 
     id: Annotated[UUID, Field(primary_key=True)]
     tenant_id: Annotated[UUID, Field(foreign_key="tenants.id")]
@@ -46,6 +53,9 @@ class RiskCaseRecord(NamedTuple):
     note: Annotated[str | None, Field(max_length=2000)] = None
     resolved_at: datetime | None = None
     resolved_by: Annotated[str | None, Field(max_length=64)] = None
+    assignee_id: Annotated[UUID | None, Field(sa_column_kwargs=SINCE_0045)] = None
+    label_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0045)] = None
+    top_kind: Annotated[str | None, Field(max_length=129, sa_column_kwargs=SINCE_0045)] = None
 
 
 RiskCase = model_of(
@@ -61,6 +71,7 @@ RiskCase = model_of(
         sqlite_where=text("status = 'open'"),
     ),
     Index("ix_risk_cases_of_entity", "tenant_id", "entity_type", "entity_id", "id"),
+    Index("ix_risk_cases_unlabelled", "label_at", sqlite_where=text("label_at IS NOT NULL")),
 )
 
 
@@ -162,7 +173,31 @@ def get_case(execute: Execute, case_id: UUID, *, tenant_id: UUID) -> RiskCaseRec
 
 def list_cases(execute: Execute, page: ListPage, filters: CasesQuery) -> list[RiskCaseRecord]:
     """List the cases that filters select, newest first."""
-    return fetch_all(execute(_page(cases, page, filters)), RiskCaseRecord)
+    query = _page(cases, page, filters)
+    if (linked := filters.linked_entity) is not None:
+        query = query.where(or_(*name_linked(page.tenant_id, linked)))
+    return fetch_all(execute(query), RiskCaseRecord)
+
+
+def name_linked(tenant_id: UUID, entity: Entity) -> Iterator[ColumnElement[bool]]:
+    """Yield the conditions of which a case about an entity, or about one that a link joins to it, meets one."""
+    kind, case_id = cases.c.entity_type, cases.c.entity_id
+    yield and_(kind == entity.type.value, case_id == entity.id)
+    for (own_type, own_id), (type_, id_) in (ENDS, ENDS[::-1]):
+        ids = select(own_id).where(links.c.tenant_id == tenant_id, type_ == entity.type.value, id_ == entity.id)
+        yield case_id.in_(ids.where(own_type == kind))
+
+
+def get_cases(execute: Execute, ids: Sequence[UUID], *, tenant_id: UUID) -> dict[UUID, RiskCaseRecord]:
+    """Get the cases of the tenant by their ids; unknown ids are left out."""
+    query = select(*cases.c).where(cases.c.tenant_id == tenant_id, cases.c.id.in_(ids))
+    return {row.id: row for row in fetch_all(execute(query), RiskCaseRecord)}
+
+
+def list_unlabelled(execute: Execute, *, until: datetime, limit: int) -> list[RiskCaseRecord]:
+    """List the resolved cases of all tenants whose outcome is to become a label by then."""
+    query = select(*cases.c).where(cases.c.label_at <= until).order_by(cases.c.label_at).limit(limit)
+    return fetch_all(execute(query), RiskCaseRecord)
 
 
 def get_list_entry(execute: Execute, entry_id: UUID, *, tenant_id: UUID) -> RiskListEntryRecord:

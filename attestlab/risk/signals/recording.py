@@ -19,6 +19,7 @@ from attestlab.core.records import outbox
 from attestlab.core.records.outbox import PublishedFacts
 from attestlab.risk.activity import Occurrence, note_activity
 from attestlab.risk.enforcement import cases, lists
+from attestlab.risk.enforcement.cases import Escalated
 from attestlab.risk.events import SignalCreated, SignalEscalated
 from attestlab.risk.links import LinkSource, may_mention, note_links
 from attestlab.risk.numbering import UNNUMBERED, NumberedRows
@@ -90,12 +91,12 @@ def _open_cases(tx: Transaction, tenant_id: UUID, new: Sequence[NewSignal], at: 
     """Escalate the signals at the threshold, except those of allowed entities; returns cases by the signal's index."""
     threshold = cases.find_threshold(tx.connection, tenant_id)
     reached = [(index, signal) for index, signal in enumerate(new) if signal.score >= threshold]
-    scores: defaultdict[Entity, list[float]] = defaultdict(list)
+    escalated: defaultdict[Entity, list[Escalated]] = defaultdict(list)
     for _, signal in reached:
-        scores[signal.entity].append(signal.score)
-    for entity in lists.find_allowed(tx.connection, tenant_id, list(scores), now=at):
-        del scores[entity]
-    opened = cases.escalate(tx, tenant_id, scores, at=at)
+        escalated[signal.entity].append(Escalated(signal.score, f"{signal.source}/{signal.signal_type}"))
+    for entity in lists.find_allowed(tx.connection, tenant_id, list(escalated), now=at):
+        del escalated[entity]
+    opened = cases.escalate(tx, tenant_id, escalated, at=at)
     return {index: opened[signal.entity] for index, signal in reached if signal.entity in opened}
 
 

@@ -100,7 +100,7 @@ class RiskSimulations:
         if len(cases) > MAX_LABEL_CASES:
             message = f"The tenant has over {MAX_LABEL_CASES:,} cases, more than a simulation reads."
             raise ValidationFailed.of("", "too_many_cases", message)
-        load = partial(load_signals, encode_cases(cases), SignalWindow(start, end))
+        load = partial(load_signals, encode_cases(cases, now=self.clock.now()), SignalWindow(start, end))
         session = QuerySession(self.lake(caller).signals.connect())
         return RiskSimulation(session, candidate, live_rules(threshold), load, threshold)
 

@@ -68,15 +68,15 @@ class SignalWindow(NamedTuple):
     end: datetime | None = None
 
 
-def encode_cases(rows: Iterable[RiskCaseRecord]) -> pa.Table:
-    """Return cases as a table with the label that each gives to its signals."""
+def encode_cases(rows: Iterable[RiskCaseRecord], *, now: datetime) -> pa.Table:
+    """Return cases as a table with the label that each gives to its signals; none while its outcome can be undone."""
     encoded = [
         (
             number,
             str(row.id),
             row.entity_type,
             row.entity_id,
-            row.outcome or OPEN,
+            (row.outcome or OPEN) if row.label_at is None or row.label_at <= now else OPEN,
             _to_us(row.opened_at),
             _NEVER if row.resolved_at is None else _to_us(row.resolved_at),
         )

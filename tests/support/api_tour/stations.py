@@ -288,6 +288,11 @@ def _visit_cases(tour: TourRecorder, case_id: str) -> None:
     key, ada = tour.account.with_key, {"entity_type": "user", "entity_id": "ada"}
     tour.call("list_cases", key, limit=1, status="open")
     tour.call("get_case", key, id=case_id)
+    tour.call("list_case_groups", key, by="entity", limit=1)
+    tour.call("assign_case", key, {"assignee_id": None}, id=case_id)
+    resolutions = [{"id": case_id, "outcome": "legitimate", "note": "known device"}]
+    tour.call("resolve_cases", key, {"items": resolutions, "undo_seconds": 10})
+    tour.call("reopen_cases", key, {"ids": [case_id]})
     tour.call("resolve_case", key, {"outcome": "fraud", "note": "confirmed by phone"}, id=case_id)
     challenge = {"subject_id": "ada", "reason": "login from a new country", "risk_score": 85}
     tour.call("create_challenge", key, challenge)
