@@ -44,6 +44,7 @@ export function render({ model, el }) {
     drawn.set(pane.key, pane.html);
     const hadDrawer = box.querySelector('[role="dialog"]');
     paint(box, pane.html);
+    if (pane.key === "queue") queue.painted();
     const drawer = box.querySelector('[role="dialog"]');
     if (drawer && !hadDrawer) (drawer.querySelector("[data-focus]") ?? drawer).focus();
     if (!drawer && hadDrawer && lastOpener) find("data-key", lastOpener)?.focus();
@@ -72,7 +73,13 @@ export function render({ model, el }) {
       box.setAttribute("role", message.tone === "bad" ? "alert" : "status");
       box.innerHTML = message.html;
       place.replaceChildren(box);
-      box.addEventListener("click", (event) => { if (event.target.closest("button")) box.remove(); });
+      box.addEventListener("click", (event) => {
+        const pressed = event.target.closest("button");
+        if (pressed?.dataset.act) { queue.refocus(); send({ act: pressed.dataset.act, fields: { ids: pressed.dataset.ids } }); }
+        if (pressed) box.remove();
+      });
+      const undo = box.querySelector("[data-seconds]");
+      if (undo) setTimeout(() => undo.remove(), 1000 * Number(undo.dataset.seconds));
     },
     remember: (message) => remember(message.text),
     ended: () => { location.replace(`sign-in?next=${encodeURIComponent(location.pathname + location.search)}`); },
@@ -111,6 +118,7 @@ export function render({ model, el }) {
 
   root.addEventListener("submit", (event) => {
     event.preventDefault();
+    if (event.target.matches("[data-decide]") && !queue.prepare(event.target)) return;
     const fields = Object.fromEntries([...new FormData(event.target)].map(([name, value]) => [name, String(value)]));
     const { act, ev } = event.target.dataset;
     lastForm = event.target;
@@ -192,6 +200,9 @@ export function render({ model, el }) {
     if (chart) send({ ev: chart.dataset.brush, v: "" });
   });
 
+  // The queue: a person decides its rows by keys. A row that is gone hands the focus to the one that took its place.
+  const queue = makeQueue({ root, scope, send });
+
   const tip = (event) => {
     const part = event.target.closest?.("[data-tip]");
     const line = part?.closest("[data-pane]")?.querySelector("[data-tip-line]");
@@ -203,6 +214,7 @@ export function render({ model, el }) {
   document.addEventListener("keydown", (event) => {
     const focused = scope.activeElement ?? document.activeElement;
     const typing = focused?.matches?.("input, textarea, select");
+    if (!typing || focused.closest("[data-decide]") || focused.matches("[data-pick]")) queue.press(event, focused);
     if (event.key === "Escape" && root.querySelector('[role="dialog"]')) send({ ev: "close", v: "" });
     if (event.key === "/" && !typing && !document.activeElement?.matches?.("input, textarea")) {
       event.preventDefault();
@@ -248,4 +260,117 @@ export function render({ model, el }) {
 
   window.addEventListener("popstate", () => send({ address: location.search }));
   send({ hello: location.search, memory: recall() });
+}
+
+function makeQueue({ root, scope, send }) {
+  const MOVES = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 };
+  const OUTCOMES = ["fraud", "legitimate", "inconclusive"];
+  let place = 0;
+  let group = null;
+  let mustFocus = false;
+
+  const list = () => root.querySelector("[data-queue]");
+  const rows = () => [...(list()?.querySelectorAll("[data-row]") ?? [])];
+  const form = () => list()?.querySelector("[data-decide]");
+  const picked = () => rows().filter((row) => row.querySelector("[data-pick]")?.checked);
+  const chosen = () => (picked().length ? picked() : rows().slice(place, place + 1));
+
+  function focus(at) {
+    const all = rows();
+    if (!all.length) return;
+    place = Math.max(0, Math.min(at, all.length - 1));
+    all[place].focus();
+    describe();
+  }
+
+  function describe() {
+    const line = list()?.querySelector("[data-queue-scope]");
+    if (!line) return;
+    const number = group ? group.count : picked().length;
+    line.textContent = group ? `All ${number} of ${group.key}` : number > 1 ? `${number} cases` : "This case";
+  }
+
+  function choose(outcome) {
+    const decide = form();
+    if (!decide) return;
+    decide.elements.outcome.value = outcome;
+    decide.querySelectorAll("[data-outcome]").forEach((each) => each.setAttribute("aria-pressed", String(each.dataset.outcome === outcome)));
+    decide.elements.note.focus();
+  }
+
+  function assign(person) {
+    if (!person || !form()) return;
+    mustFocus = true;
+    send({ act: "assign", fields: { person, ids: chosen().map((row) => row.dataset.row).join(",") } });
+  }
+
+  function toggleKeys() {
+    const keys = list().querySelector("[data-queue-keys]");
+    keys.hidden = !keys.hidden;
+    list().querySelector("[data-queue-help]").setAttribute("aria-expanded", String(!keys.hidden));
+  }
+
+  function leaveForm() {
+    group = null;
+    form().reset();
+    choose("");
+    focus(place);
+  }
+
+  root.addEventListener("focusin", (event) => {
+    const row = event.target.closest?.("[data-row]");
+    if (row && list()?.contains(row)) { place = rows().indexOf(row); describe(); }
+  });
+  root.addEventListener("change", (event) => {
+    if (event.target.matches("[data-pick]")) { group = null; describe(); }
+    if (event.target.matches("[data-queue-assign]")) { assign(event.target.value); event.target.value = ""; }
+  });
+  root.addEventListener("click", (event) => {
+    const outcome = event.target.closest("[data-outcome]");
+    if (outcome) { choose(outcome.dataset.outcome); if (event.detail) form().requestSubmit(); }
+    if (event.target.closest("[data-queue-help]")) toggleKeys();
+    const all = event.target.closest("[data-queue-all]");
+    if (!all) return;
+    group = { key: all.dataset.queueAll, by: all.dataset.by, count: all.dataset.count };
+    describe();
+    form().scrollIntoView({ block: "nearest" });
+    form().querySelector("[data-outcome]").focus();
+  });
+
+  return {
+    refocus() { mustFocus = true; },
+    painted() {
+      group = null;
+      if (mustFocus) { mustFocus = false; focus(place); }
+    },
+    prepare(decide) {
+      const { outcome, ids, by, key } = decide.elements;
+      ids.value = group ? "" : chosen().map((row) => row.dataset.row).join(",");
+      [by.value, key.value] = group ? [group.by, group.key] : ["", ""];
+      const isWhole = outcome.value && (ids.value || key.value);
+      if (!isWhole) decide.querySelector("[data-queue-scope]").textContent = outcome.value ? "Choose a case first" : "Choose an outcome first: 1, 2 or 3";
+      mustFocus = Boolean(isWhole);
+      return isWhole;
+    },
+    press(event, focused) {
+      if (!list() || event.ctrlKey || event.metaKey || event.altKey || root.querySelector('[role="dialog"]')) return;
+      const inForm = focused?.closest?.("[data-decide]");
+      if (inForm && event.key === "Escape") { event.preventDefault(); return leaveForm(); }
+      if (inForm && focused.matches("input, select")) return;
+      const row = focused?.closest?.("[data-row]");
+      const isHere = row && list().contains(row);
+      const outcome = OUTCOMES[Number(event.key) - 1];
+      const step = MOVES[event.key];
+      if (event.key === "?") toggleKeys();
+      else if (event.key === "u") document.querySelector("#al-notices .al-undo")?.click();
+      else if (step && isHere) focus(place + step);
+      else if (event.key === "j" || (event.key === "k" && !isHere)) focus(place);
+      else if (outcome && (isHere || inForm)) choose(outcome);
+      else if (event.key === "Enter" && row === focused && isHere) send({ ev: "entity", v: row.dataset.entity });
+      else if (event.key === "x" && isHere) row.querySelector("[data-pick]")?.click();
+      else if (event.key === "a" && isHere) assign(list().dataset.me);
+      else return;
+      event.preventDefault();
+    },
+  };
 }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Final
 
+from markupsafe import Markup
+
 from attestlab import Lab
+from attestlab.client.handles.risk import CaseResultHandle
 from attestlab.core.errors import ValidationFailed
 from attestlab.orgs.rules import Scope
 from attestlab.risk.rules import Entity
@@ -16,8 +19,11 @@ from attestlab_dashboards.risk.overview import forget_overview
 from attestlab_dashboards.risk.panes.answer import forget_answer
 from attestlab_dashboards.risk.state import RiskState
 from attestlab_dashboards.risk.words import label_of
-from attestlab_dashboards.safe import html
+from attestlab_dashboards.safe import NOTHING, html
 
+UNDO_SECONDS: Final = 10
+MAX_RESOLVED: Final = 500  # of a group, at once
+MAX_ASSIGNED: Final = 25  # the rows of a page
 _Run = Callable[[Lab, RiskState, Mapping[str, str]], Notice]
 
 
@@ -78,6 +84,84 @@ def resolve(lab: Lab, _state: RiskState, fields: Mapping[str, str]) -> Notice:
     )
 
 
+def resolve_many(lab: Lab, state: RiskState, fields: Mapping[str, str]) -> Notice:
+    """Resolve the chosen cases, or all of a group; ten seconds long it can be undone."""
+    outcome, note = fields.get("outcome", ""), fields.get("note", "").strip() or None
+    if outcome not in OUTCOMES:
+        raise ValidationFailed("Choose an outcome first: fraud, false alarm or inconclusive.")
+    ids = _list_cases(lab, fields)
+    done = lab.cases.resolve_many(
+        [{"id": each, "outcome": outcome, "note": note} for each in ids], undo_seconds=UNDO_SECONDS
+    )
+    resolved = [str(each.id) for each in done if each.error is None]
+    return Notice(
+        html(
+            "<b>{number} resolved as {outcome}.</b>{left} {undo}",
+            number=_count_cases(len(resolved)),
+            outcome=OUTCOMES[outcome].lower(),
+            left=_describe_left(done),
+            undo=_draw_undo(resolved) if resolved else "",
+        ),
+        state.change(group="") if fields.get("key") else None,
+    )
+
+
+def reopen(lab: Lab, _state: RiskState, fields: Mapping[str, str]) -> Notice:
+    """Open cases again whose outcome is no label yet."""
+    done = lab.cases.reopen(_list_ids(fields))
+    opened = sum(each.error is None for each in done)
+    return Notice(html("<b>{number} open again.</b>{left}", number=_count_cases(opened), left=_describe_left(done)))
+
+
+def assign(lab: Lab, _state: RiskState, fields: Mapping[str, str]) -> Notice:
+    """Assign the chosen cases to a person, or to no one."""
+    person, ids = fields.get("person", ""), _list_ids(fields)[:MAX_ASSIGNED]
+    for each in ids:
+        lab.cases.assign(each, None if person == "no-one" else person)
+    return Notice(html("<b>{number} assigned{to}.</b>", number=_count_cases(len(ids)), to=_name_person(lab, person)))
+
+
+def _list_cases(lab: Lab, fields: Mapping[str, str]) -> list[str]:
+    if not (key := fields.get("key", "")):
+        return _list_ids(fields)
+    found = lab.cases.list(status="open", linked_type=fields.get("by", ""), linked_id=key, limit=MAX_RESOLVED)
+    return [str(case.id) for case in found]
+
+
+def _list_ids(fields: Mapping[str, str]) -> list[str]:
+    ids = [each for each in fields.get("ids", "").split(",") if each]
+    if not ids:
+        raise ValidationFailed("No case is chosen. Select one, or move to it with j and k.")
+    return ids
+
+
+def _count_cases(number: int) -> str:
+    return "1 case" if number == 1 else f"{number:,} cases"
+
+
+def _describe_left(done: Iterable[CaseResultHandle]) -> Markup:
+    """Say how many cases stayed as they were, and why the first of them did."""
+    errors = [each.error.message for each in done if each.error is not None]
+    if not errors:
+        return NOTHING
+    return html(" {number} stayed as it was: {why}", number=_count_cases(len(errors)), why=errors[0])
+
+
+def _draw_undo(ids: Iterable[str]) -> Markup:
+    return html(
+        '<button type="button" class="al-undo" data-act="reopen" data-ids="{ids}" data-seconds="{seconds}">'
+        "Undo</button>",
+        ids=",".join(ids),
+        seconds=str(UNDO_SECONDS),
+    )
+
+
+def _name_person(lab: Lab, person: str) -> str:
+    if person == "no-one":
+        return " to no one"
+    return " to you" if person == str(lab.me().id) else f" to {lab.people.names().get(person, 'a colleague')}"
+
+
 def _read_entity(fields: Mapping[str, str]) -> Entity:
     return Entity.of_sent(fields.get("kind", ""), fields.get("id", ""))
 
@@ -107,4 +191,7 @@ ACTIONS: Final[Mapping[str, Action[RiskState]]] = {
     "list": _write(add_to_list),
     "unlist": _write(remove_from_list),
     "resolve": _write(resolve),
+    "resolve_many": _write(resolve_many),
+    "reopen": _write(reopen),
+    "assign": _write(assign),
 }

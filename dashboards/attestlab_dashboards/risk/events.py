@@ -137,6 +137,8 @@ EVENTS: Final[Mapping[str, Reducer[RiskState]]] = {
     "sort": set_parameter("sort", resets=["page"]),
     "entity": set_parameter("entity", resets=["signal"]),
     "close": close_drawer,
+    "queue": set_parameter("queue", resets=["group"]),
+    "group": set_parameter("group"),
     "cases": set_parameter("cases", resets=["cases_page"]),
     "rule_reset": reset_rule,
 }

@@ -32,12 +32,12 @@ def draw_resolution(case: CaseHandle) -> Markup:
     """Draw the form that resolves an open case."""
     return html(
         '<form data-act="resolve" class="rk-form"><input type="hidden" name="case" value="{id}">'
-        '<label>Outcome <select name="outcome">{options}</select></label>'
+        '<label>Outcome <select name="outcome" required>{options}</select></label>'
         '<label>Note <input type="text" name="note" maxlength="1000" placeholder="What did you find?"></label>'
         '<p class="small muted">Its {signals} signals get this label in every what-if. A resolved case stays so.</p>'
         '<button class="btn sm primary" data-key="resolve:{id}">Resolve the case</button></form>',
         id=str(case.id),
-        options=option_list(OUTCOMES.items(), "legitimate"),
+        options=option_list([("", "Choose an outcome"), *OUTCOMES.items()]),
         signals=case.signal_count,
     )
 

@@ -7,7 +7,7 @@ from typing import Final
 from attestlab_dashboards.pages import DashboardPage
 from attestlab_dashboards.risk.actions import ACTIONS
 from attestlab_dashboards.risk.events import EVENTS
-from attestlab_dashboards.risk.panes import answer, cases, chips, drawer, graph, kpis, what, what_if, when, who
+from attestlab_dashboards.risk.panes import answer, cases, chips, drawer, graph, kpis, queue, what, what_if, when, who
 from attestlab_dashboards.risk.state import RiskState
 
 PAGE: Final = DashboardPage(
@@ -27,6 +27,7 @@ PAGE: Final = DashboardPage(
         who.PANE,
         graph.PANE,
         what_if.PANE,
+        queue.PANE,
         cases.PANE,
         drawer.PANE,
     ),

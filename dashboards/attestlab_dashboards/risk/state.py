@@ -12,6 +12,7 @@ from attestlab_dashboards.risk.windows import DEFAULT_WINDOW, WINDOWS, TimeWindo
 from attestlab_dashboards.state import PageState, Value, choice, matching, moment, page_number, read_uuid
 
 SORTS: Final = ("score", "signals", "escalated", "seen")
+LINKS: Final = ("device", "issuer", "ip", "case")
 CASE_STATES: Final = ("open", "resolved", "all")
 MAX_BURST: Final = 100_000
 MAX_DEPTH: Final = 3
@@ -68,6 +69,8 @@ class RiskState(PageState):
     signal = Value("", read=read_uuid, doc="The signal that is open in the drawer.")
     graph = _entity(doc="The entity whose links are drawn, type:id; empty for the most suspicious one.")
     depth = param.Integer(default=1, bounds=(1, MAX_DEPTH), doc="How many links the graph goes from that entity.")
+    queue = choice(*LINKS, doc="What groups the cases to decide; `case` shows them one by one.")
+    group = _entity(doc="The group of the queue that is open: the entity, type:id, that links its cases.")
     cases = choice("open", *CASE_STATES, doc="The cases that are listed.")
     cases_page = page_number(doc="The page of the cases.")
     rule_score = param.Number(

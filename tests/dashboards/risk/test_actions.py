@@ -81,6 +81,13 @@ def test_a_case_is_resolved_and_the_figures_follow(own_lab: Lab) -> None:
     assert 'data-act="resolve"' not in draw(own_lab)
 
 
+def test_the_form_of_a_case_chooses_no_outcome(own_lab: Lab) -> None:
+    form = draw(own_lab).partition('data-act="resolve"')[2].partition("</form>")[0]
+
+    assert '<select name="outcome" required><option value="" selected>Choose an outcome</option>' in form
+    assert form.count(" selected") == 1
+
+
 def test_a_case_is_resolved_once(own_lab: Lab) -> None:
     (case,) = own_lab.cases.list(entity_id="victim-2")
     case.resolve("legitimate")

@@ -1,0 +1,130 @@
+"""The queue of cases by keys alone, which are counted, and by touch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from support.browser import needs_chromium
+from support.dashboards.demo_server import MEMBER
+from support.dashboards.windows import HAND, Windows, read_number, wait_for_redraw
+
+pytestmark = needs_chromium
+
+QUEUE = "[data-queue]"
+ROWS = f"{QUEUE} [data-row]"
+NOTICE = "#al-notices .al-toast"
+
+
+class Keyboard:
+    """Presses keys in a window, and counts."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.keys = 0
+
+    def press(self, *keys: str) -> None:
+        """Press keys that change nothing at the service."""
+        for key in keys:
+            self.page.keyboard.press(key)
+            self.keys += 1
+
+    def decide(self, *keys: str) -> None:
+        """Press keys of which the last one writes, and wait for the page that follows."""
+        before = read_number(self.page)
+        self.press(*keys)
+        wait_for_redraw(self.page, before)
+
+    def focused(self) -> str:
+        """The case whose row has the focus."""
+        return str(self.page.locator(f"{ROWS}:focus").get_attribute("data-row"))
+
+
+def list_rows(page: Page) -> list[str]:
+    return [str(row.get_attribute("data-row")) for row in page.locator(ROWS).all()]
+
+
+def count_open(page: Page) -> int:
+    words = page.locator("[data-pane=cases] .chip", has_text="Open").inner_text()
+    return int(words.split()[1].replace(",", ""))
+
+
+def test_twenty_cases_take_at_most_sixty_keys(windows: Windows) -> None:
+    with windows.visit("/dash/risk?queue=case") as page:
+        keyboard, before, rows = Keyboard(page), count_open(page), list_rows(page)
+        keyboard.press("j")
+        for number in range(20):
+            assert keyboard.focused() == rows[number]
+            keyboard.decide(str(1 + number % 3), "Enter")
+        after = count_open(page)
+        keyboard.decide("u")
+        undone = list_rows(page)
+
+    assert keyboard.keys - 1 <= 60
+    assert before - after == 20
+    assert rows[19] in undone
+    assert rows[18] not in undone
+
+
+def test_all_cases_of_a_group_are_resolved_and_undone(windows: Windows) -> None:
+    with windows.visit("/dash/risk?queue=ip") as page:
+        before, number = count_open(page), read_number(page)
+        together = page.locator("[data-queue-all]").first
+        size = int(str(together.get_attribute("data-count")))
+        together.click()
+        assert f"All {size}" in page.locator("[data-queue-scope]").inner_text()
+        page.locator("[data-outcome=fraud]").click()
+        wait_for_redraw(page, number)
+        assert count_open(page) == before - size
+        assert f"{size} cases resolved as confirmed fraud" in page.locator(NOTICE).inner_text()
+        number = read_number(page)
+        page.locator(".al-undo").click()
+        wait_for_redraw(page, number)
+        assert count_open(page) == before
+
+
+def test_no_outcome_is_chosen_before_the_person_does(windows: Windows) -> None:
+    with windows.visit("/dash/risk?queue=case") as page:
+        before = count_open(page)
+        page.locator(f"{QUEUE} [name=note]").press("Enter")
+        assert "Choose an outcome first" in page.locator("[data-queue-scope]").inner_text()
+        assert page.locator(NOTICE).count() == 0
+        assert count_open(page) == before
+
+
+def test_keys_select_assign_open_and_show_themselves(windows: Windows) -> None:
+    with windows.visit("/dash/risk?queue=case") as page:
+        keyboard = Keyboard(page)
+        keyboard.press("j", "x", "ArrowDown", "x")
+        assert page.locator("[data-queue-scope]").inner_text() == "2 cases"
+        keyboard.decide("a")
+        assert "2 cases assigned to you" in page.locator(NOTICE).inner_text()
+        assert page.locator(f"{ROWS} .rk-case-owner", has_text="you").count() == 2
+        keyboard.press("?")
+        assert page.locator("[data-queue-keys]").is_visible()
+        entity = page.locator(f"{ROWS}:focus").get_attribute("data-entity")
+        keyboard.decide("Enter")
+        assert entity
+        assert entity.partition(":")[2] in page.locator("[role=dialog]").inner_text()
+
+
+def test_who_may_not_resolve_sees_why(windows: Windows) -> None:
+    with windows.visit("/dash/risk?queue=case", person=MEMBER) as page:
+        assert "you need the role analyst" in page.locator(QUEUE).inner_text()
+        assert page.locator(f"{QUEUE} [data-decide], {QUEUE} [data-pick]").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_decides_by_touch(windows: Windows, scheme: str, tmp_path: Path) -> None:
+    with windows.visit("/dash/risk?queue=device", color_scheme=scheme, **HAND) as page:
+        number = read_number(page)
+        page.locator(f"{ROWS} [data-pick]").first.tap()
+        page.locator("[data-outcome=inconclusive]").tap()
+        wait_for_redraw(page, number)
+        assert "1 case resolved as inconclusive" in page.locator(NOTICE).inner_text()
+        number = read_number(page)
+        page.locator(".al-undo").tap()
+        wait_for_redraw(page, number)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
