@@ -20,28 +20,26 @@ from sqlalchemy.exc import OperationalError
 from attestlab.core.db import occupancy, postgresql
 from attestlab.core.db.foreseen_reads import ForeseenQuery
 from attestlab.core.db.group_commit.thread import ThreadGroupCommit
-from attestlab.core.db.postgresql import DatabaseUnreachable, Limits
+from attestlab.core.db.postgresql import DatabaseUnreachable
 from attestlab.core.db.storage import NotBegun, Storage
 from attestlab.core.db.transaction import Foreseen
 from attestlab.core.errors import Unavailable
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.installation import Installation
 from support.attestations import make_mint_body, mint
+from support.faults.brief_limits import BRIEF, brief_limits, shorten_limits
 from support.in_process_server import make_client, serve_in_thread, wait_until
 from support.issuers import register_issuer
 from support.tcp_proxy import TcpProxy, proxy_database
 from support.timeouts import WAIT_TIMEOUT_S
 
 OUTAGES = 5
-QUICK = Limits(statement_s=0.5, lock_s=0.3, idle_in_write_s=0.5, answer_s=0.8)
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits of requests that a test can wait for."""
-    monkeypatch.setattr(postgresql, "REQUESTS", QUICK)
-    monkeypatch.setattr(postgresql, "PROBE_TIMEOUT_S", 0.8)
-    monkeypatch.setitem(postgresql.CLIENT_OPTIONS, "connect_timeout", 2)  # the driver's least
+    shorten_limits(monkeypatch)
 
 
 @pytest.fixture
@@ -89,7 +87,7 @@ def test_reads_of_a_silent_database_share_one_wait(through: tuple[TcpProxy, str]
             others = list(pool.map(lambda _: failure_of(lambda: ask(storage)), range(200)))
 
         assert isinstance(first, OperationalError)
-        assert one_wait_s >= QUICK.answer_s
+        assert one_wait_s >= BRIEF.answer_s
         assert sum(isinstance(error, DatabaseUnreachable) for error in others) >= 190, "the others are probes"
 
 
@@ -204,11 +202,11 @@ def _use_until(tx: Any, done: threading.Event) -> None:
 
 @pytest.mark.soak
 def test_migration_ignores_the_limits_of_requests(postgres_url: str, quick: None) -> None:
-    longer_s = 2 * QUICK.answer_s
+    longer_s = 2 * BRIEF.answer_s
     with storage_at(postgres_url) as storage:
         with storage.write(is_migration=True) as tx:
             tx.connection.exec_driver_sql(f"SELECT pg_sleep({longer_s})")
-            time.sleep(2 * QUICK.idle_in_write_s)
+            time.sleep(2 * BRIEF.idle_in_write_s)
         cut = failure_of(lambda: _sleep(storage, longer_s))
 
     assert isinstance(cut, OperationalError)
@@ -227,7 +225,7 @@ def _sleep(storage: Storage, seconds: float) -> None:
 
 
 def test_cancel_waits_ends_a_wait_immediately(through: tuple[TcpProxy, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgresql, "REQUESTS", replace(QUICK, answer_s=10 * WAIT_TIMEOUT_S))
+    monkeypatch.setattr(postgresql, "REQUESTS", replace(BRIEF, answer_s=10 * WAIT_TIMEOUT_S))
     proxy, url = through
     with storage_at(url) as storage:
         ask(storage)
@@ -268,7 +266,6 @@ def test_counts_are_kept_in_memory_while_the_database_is_silent(through: tuple[T
         counters.close()
 
 
-@pytest.mark.usefixtures("quick")
 @pytest.mark.soak
 def test_server_returns_503_during_an_outage_and_recovers(make_template: MakeTemplate, tmp_path: Path) -> None:
     """More requests than there are threads: `/healthz` needs none of them."""
@@ -282,7 +279,8 @@ def test_server_returns_503_during_an_outage_and_recovers(make_template: MakeTem
                 body = make_mint_body(register_issuer(http))
                 minted = mint(http, body).json()
                 read = f"/v1/attestations/{minted['id']}"
-                assert any(is_healthy_during_outage(http, proxy, read, body) for _ in range(OUTAGES))
+                with brief_limits(lab.storage):
+                    assert any(is_healthy_during_outage(http, proxy, read, body) for _ in range(OUTAGES))
                 again = [http.get(read).status_code, mint(http, body).status_code]
             lab.close()
 

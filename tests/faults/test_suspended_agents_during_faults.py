@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import httpx
-import pytest
 from conftest import MakeTemplate
 
 from attestlab.agents.rules import AgentStatus
-from attestlab.core.db import postgresql
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan, Scope
 from support.agents import AGENTS, SESSIONS, find_agent, open_session, register_agent
 from support.disks import SmallDisk
+from support.faults.brief_limits import brief_limits
 from support.faults.minting_clients import NO_TLS_CONTEXT
 from support.faults.readers import require_writes_reported
 from support.faults.servers import ForkedServer
@@ -25,7 +23,6 @@ from support.fork_server import ForkServer
 from support.in_process_server import make_client, serve_in_thread, wait_until
 from support.tcp_proxy import proxy_database
 
-QUICK = postgresql.Limits(statement_s=0.5, lock_s=0.3, idle_in_write_s=0.5, answer_s=0.8)
 SCOPES = ["agents:read", "agents:write", "docs:read"]
 GUESSES = 640  # more than an address may make in a minute
 
@@ -40,18 +37,6 @@ def try_everything(agent: dict[str, Any], opened: dict[str, Any], acting: httpx.
         acting.post(f"{SESSIONS}/{opened['session']['id']}/refresh", json={"refresh_token": opened["refresh_token"]}),
     ]
     return {answer.status_code for answer in answers}
-
-
-@contextmanager
-def quick_limits(lab: Installation, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Wait briefly for the silent database, and only for that: a busy machine needs the usual limits for the rest."""
-    with monkeypatch.context() as patch:
-        patch.setattr(postgresql, "REQUESTS", QUICK)
-        patch.setattr(postgresql, "PROBE_TIMEOUT_S", QUICK.answer_s)
-        patch.setitem(postgresql.CLIENT_OPTIONS, "connect_timeout", 2)  # the driver's least
-        lab.storage.serve_requests()
-        yield
-    lab.storage.serve_requests()
 
 
 def suspend(client: httpx.Client, agent: dict[str, Any]) -> httpx.Response:
@@ -112,9 +97,7 @@ def test_a_refusal_that_a_full_disk_cannot_record_is_a_503(fork_server: ForkServ
         running.check()
 
 
-def test_a_silent_database_lets_no_suspended_agent_through(
-    make_template: MakeTemplate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_database_lets_no_suspended_agent_through(make_template: MakeTemplate, tmp_path: Path) -> None:
     """Another server on the same database suspends it; the server that hears nothing answers 503, then 401."""
     with make_template("postgresql", is_of_now=True).copy_to(tmp_path) as settings, ExitStack() as held:
         assert settings.database_url is not None
@@ -134,7 +117,7 @@ def test_a_silent_database_lets_no_suspended_agent_through(
         acting = held.enter_context(make_client(address, token=opened["token"]))
         assert acting.get("/v1/me").status_code == 200
 
-        with quick_limits(cut_off, monkeypatch):
+        with brief_limits(cut_off.storage):
             proxy.fall_silent()
             direct.agents.lifecycle.suspend(UUID(agent["id"]), reason="it probes", caller=keeper)
             during = [try_everything(agent, opened, acting) for _ in range(2)]
