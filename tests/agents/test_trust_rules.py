@@ -64,6 +64,7 @@ def facts_of_agents(draw: st.DrawFn) -> TrustFacts:
     )
 
 
+ROUNDING = 0.0005 + 1e-9  # what rounding takes, and what sums of floats add
 signals = st.lists(st.builds(signal_of, st.floats(0, 100), age_days=st.floats(-1, 400)), max_size=5)
 parents = st.none() | st.integers(0, 1000).map(lambda thousandths: thousandths / 1000)
 
@@ -77,7 +78,7 @@ def test_score_is_bounded_rounded_and_explained(facts: TrustFacts, found: list[R
     assert trust.score == round(trust.score, 3)
     assert [component.name for component in trust.components] == list(TrustComponent)
     assert all(component.explanation.endswith(".") for component in trust.components)
-    assert sum(component.contribution for component in trust.components) == pytest.approx(trust.raw, abs=0.0005)
+    assert sum(component.contribution for component in trust.components) == pytest.approx(trust.raw, abs=ROUNDING)
     if parent is not None and (facts.evidence or found):
         assert trust.score <= parent
 

@@ -126,7 +126,7 @@ def draw_drawer(data: OpenEntry | None, _state: LogState) -> Markup:
         '<aside class="al-drawer lg-drawer" role="dialog" aria-label="Entry {index}" tabindex="-1"><div class="lg-top">'
         '<h2>Entry {index}</h2>{pill}<button type="button" class="lg-x" data-ev="close" data-focus data-key="close" '
         'aria-label="Close">{cross}</button></div><p class="muted small">{issuer}, {at} ({ago})</p><dl>{facts}</dl>'
-        '<h3>Decoded</h3><pre class="lg-wrap">{decoded}</pre>'
+        '<h3>Decoded</h3><pre class="lg-wrap" tabindex="0">{decoded}</pre>'
         '<h3>Raw bytes <span class="muted">{size} bytes, canonical JSON</span></h3>'
         '<pre tabindex="0">{dump}</pre>{signature}'
         '<h3>Status timeline</h3>{timeline}<div class="lg-actions">{actions}</div></aside>',
@@ -185,7 +185,7 @@ def _draw_signature(data: OpenEntry) -> Markup:
         data.signature or "Only the tenant of the issuer, and a holder of the bundle, have it: the log commits to it."
     )
     return html(
-        '<h3>Signature of the issuer</h3><pre class="lg-wrap">{signature}</pre>',
+        '<h3>Signature of the issuer</h3><pre class="lg-wrap" tabindex="0">{signature}</pre>',
         signature=shown.rpartition(".")[2] or shown,
     )
 
