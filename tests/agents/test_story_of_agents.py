@@ -1,6 +1,6 @@
 """The whole story of a fleet: who answers for it, what an agent may do, what it did, and how a person stops it.
 
-A server process on a real database takes part; people, agents and a stranger speak HTTP with it, and the stranger
+Two server processes on a real database take part; people, agents and a stranger speak HTTP with them, and the stranger
 verifies with what was downloaded alone.
 """
 
@@ -9,21 +9,20 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
-from attestlab.orgs.rules import Plan
+from attestlab.agents.observability.rules import PROBE_REFUSALS
+from support.agent_events import list_signals
 from support.agents import AGENTS, SESSIONS, KeyHolder, sign_assertion
-from support.in_process_server import make_client
-from support.orgs import TenantClients
+from support.fleet import Fleet, download, found_fleet, pin_log, read, send, send_signed
+from support.in_process_server import serve_in_thread
 from support.runs import RUNS, digest
 from support.server_process import ServerProcess, run_json_command
+from support.trust import get_stored_score, get_trust, list_changes
 from support.votes import REQUESTS
 
 PLAN = {
@@ -33,74 +32,34 @@ PLAN = {
         {"id": "report", "type": "write", "depends_on": ["sum"]},
     ]
 }
+FORBIDDEN = ("/v1/attestations", "/v1/issuers", "/v1/risk/signals", "/v1/policies", "/v1/webhooks/endpoints")
 ONE_JOIN = """
-SELECT agents.display_name AS agent, agents.status AS status, boss.display_name AS let_by,
-  delegations.scopes AS scopes, delegations.revoked_because AS ended,
-  (SELECT list(action ORDER BY seq) FROM audit WHERE actor_type = 'AGENT' AND actor_id = agents.id) AS deeds,
-  (SELECT list(verdict ORDER BY verdict) FROM witness_votes WHERE originator_agent_id = agents.id) AS votes,
-  (SELECT list(step_id ORDER BY position) FROM run_steps WHERE agent_id = agents.id AND chain_ok) AS steps
-FROM agents JOIN delegations ON delegations.child_agent_id = agents.id
-JOIN agents boss ON boss.id = delegations.parent_agent_id
+SELECT agents.status AS status, agents.trust_score AS trust, boss.display_name AS let_by,
+  delegations.scopes AS scopes, delegations.revoked_because AS ended, cases.status AS case_is,
+  list(DISTINCT run_steps.step_id ORDER BY run_steps.step_id) AS steps,
+  list(DISTINCT voter.display_name ORDER BY voter.display_name) AS confirmed_by,
+  list(DISTINCT signals.signal_type ORDER BY signals.signal_type) AS signals,
+  count(DISTINCT audit.seq) FILTER (audit.action = 'run_step.record') AS recorded,
+  count(DISTINCT audit.seq)
+    FILTER (audit.action = 'request.denied' AND audit.metadata LIKE '%"required_scope"%') AS probes
+FROM agents
+JOIN delegations ON delegations.child_agent_id = agents.id
+JOIN agents AS boss ON boss.id = delegations.parent_agent_id
+JOIN run_steps ON run_steps.agent_id = agents.id AND run_steps.chain_ok
+JOIN witness_votes ON witness_votes.subject = run_steps.orchestration_id AND witness_votes.verdict = 'confirm'
+JOIN agents AS voter ON voter.id = witness_votes.agent_id
+JOIN signals ON signals.entity_id = agents.agent_id
+JOIN cases ON cases.id = signals.case_id
+JOIN audit ON audit.actor_type = 'AGENT' AND audit.actor_id = agents.id
 WHERE agents.display_name = 'Invoice reader'
+GROUP BY ALL
 """
-
-
-@dataclass
-class Fleet:
-    """A served tenant, its people Ann and Ben, an analyst's key, a stranger, and what they made so far."""
-
-    clients: TenantClients
-    ann_id: str
-    ann: httpx.Client
-    ben: httpx.Client
-    analyst: httpx.Client
-    stranger: httpx.Client
-    held: ExitStack
-    acting: dict[str, httpx.Client] = field(default_factory=dict)
-    """The sessions of agents, by the names of the agents."""
-
-    def act(self, name: str, opened: dict[str, Any]) -> httpx.Client:
-        """Act as an agent with the token of its session, until the test is over."""
-        made = self.held.enter_context(make_client(self.clients.url, token=opened["token"]))
-        self.acting[name] = made
-        return made
 
 
 @pytest.fixture
 def fleet(server: ServerProcess) -> Iterator[Fleet]:
-    lab = server.open_lab()
-    with ExitStack() as held:
-        held.callback(lab.close)
-        tenant = lab.orgs.create_tenant("Northfield Robots", plan=Plan.ENTERPRISE)
-        clients = TenantClients(lab, server.url, tenant)
-        ann_id, ann = clients.person("admin", email="ann@northfield.example")
-        _, ben = clients.person("admin", email="ben@northfield.example")
-        analyst, stranger = clients.with_key(), clients.anonymous()
-        for each in (ann, ben, analyst, stranger):
-            held.enter_context(each)
-        yield Fleet(clients, ann_id, ann, ben, analyst, stranger, held)
-
-
-def read(client: httpx.Client, path: str, **query: Any) -> dict[str, Any]:
-    answer = client.get(path, params=query or None)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
-
-
-def send(client: httpx.Client, path: str, **body: Any) -> dict[str, Any]:
-    answer = client.post(path, json=body)
-    assert answer.is_success, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
-
-
-def send_signed(client: httpx.Client, path: str, holder: KeyHolder, **body: Any) -> dict[str, Any]:
-    """Ask what to sign, sign it with the agent's own key, and send both."""
-    asked = client.post(path, json=body)
-    assert asked.status_code == 400, asked.text
-    proposed: str = asked.json()["details"]["signing_input_b64url"]
-    return send(client, path, **body, signature=f"{proposed}.{holder.sign(proposed.encode())}")
+    with found_fleet(server) as made:
+        yield made
 
 
 @pytest.mark.both_engines
@@ -112,12 +71,11 @@ def test_a_person_answers_for_a_fleet_sees_what_it_did_and_stops_it(fleet: Fleet
     run = run_three_steps(fleet, worker)
     confirm_the_run(fleet, worker, run)
     find_in_the_log(fleet, run)
-    trust = pin_the_log(fleet, tmp_path)
-    chain = download(fleet.ann, f"/v1/delegations/{made['delegation_id']}/proof-bundle", tmp_path / "chain.json")
-    verified = run_json_command("verify", str(chain), "--trust", str(trust), "--json")
-    assert (verified["verdict"], verified["leaf_agent_id"]) == ("VALID", worker["id"])
+    verify_offline(fleet, made, run, tmp_path)
+    probe(fleet, worker)
+    explain_the_fall_of_trust(fleet, worker)
     stop_the_tree(fleet, boss, made)
-    read_it_all_in_one_join(fleet)
+    read_it_all_in_one_join(fleet, worker)
 
 
 def register_an_orchestrator(fleet: Fleet, holder: KeyHolder) -> dict[str, Any]:
@@ -187,42 +145,75 @@ def find_in_the_log(fleet: Fleet, run: dict[str, Any]) -> None:
     assert stated["run_hash"] == run["run_hash"]
 
 
-def pin_the_log(fleet: Fleet, folder: Path) -> Path:
-    """Write the log's key as a stranger pins it."""
-    trust = folder / "trust.txt"
-    trust.write_text(f"log {read(fleet.stranger, '/v1/log/vkey')['vkey']}\nquorum none\n")
-    return trust
+def verify_offline(fleet: Fleet, made: dict[str, Any], run: dict[str, Any], folder: Path) -> None:
+    """A stranger who has two files and the log's key verifies what the worker may do, and what it did."""
+    trust = pin_log(fleet.stranger, folder)
+    chain = download(fleet.ann, f"/v1/delegations/{made['delegation_id']}/proof-bundle", folder / "chain.json")
+    verified = run_json_command("verify", str(chain), "--trust", str(trust), "--json")
+    assert (verified["verdict"], verified["leaf_agent_id"]) == ("VALID", made["child"]["id"])
+    proof = download(fleet.ann, f"{RUNS}/{run['orchestration_id']}/proof-bundle", folder / "run.json")
+    verified = run_json_command("verify", str(proof), "--trust", str(trust), "--json")
+    assert (verified["verdict"], verified["agent_id"]) == ("VALID", made["child"]["id"])
+    assert (verified["recorded_steps"], verified["chain_ok"], verified["run_hash"]) == (3, True, run["run_hash"])
 
 
-def download(client: httpx.Client, path: str, file: Path) -> Path:
-    file.write_text(json.dumps(read(client, path)))
-    return file
+def probe(fleet: Fleet, worker: dict[str, Any]) -> None:
+    """The worker asks for what it may not have; the tenth refusal makes a signal, which opens a case."""
+    asked = [FORBIDDEN[number % len(FORBIDDEN)] for number in range(PROBE_REFUSALS)]
+    refused = [fleet.acting["worker"].get(path) for path in asked[:-1]]
+    assert list_signals(fleet.analyst, worker) == []
+    refused.append(fleet.acting["worker"].get(asked[-1]))
+    assert {each.status_code for each in refused} == {403}
+    assert all("required_scope" in each.json()["details"] for each in refused)
+    (signal,) = list_signals(fleet.analyst, worker)
+    assert (signal["source"], signal["signal_type"], signal["score"]) == ("agent", "scope_probe", 85)
+    case = read(fleet.analyst, f"/v1/risk/cases/{signal['case_id']}")
+    assert (case["status"], case["entity_id"], case["signal_count"]) == ("open", worker["agent_id"], 1)
+
+
+def explain_the_fall_of_trust(fleet: Fleet, worker: dict[str, Any]) -> None:
+    """The history of the worker's trust names the signal as the cause, and the formula the points that it took."""
+    (signal,) = list_signals(fleet.analyst, worker)
+    after, before = list_changes(fleet.analyst, worker)
+    assert (before["cause"], after["cause"], after["reference"]) == ("witness", "signal", signal["id"])
+    (penalty,) = get_trust(fleet.analyst, worker)["penalties"]
+    assert (penalty["signal_id"], round(penalty["points"], 3)) == (signal["id"], 0.425)
+    assert (before["score"], after["score"]) == (0.5, 0.096)  # it had earned 0.521; its parent's 0.5 was the cap
+    assert get_stored_score(fleet.analyst, worker)[0] == after["score"]
 
 
 def stop_the_tree(fleet: Fleet, boss: dict[str, Any], made: dict[str, Any]) -> None:
-    """Ben looks at the dry run, then kills; the very next request of each agent of the tree is refused."""
+    """Ben looks at the dry run, then kills; both servers refuse the very next request of each agent of the tree."""
     kill = partial(send, fleet.ben, f"{AGENTS}/{boss['id']}/kill", reason="the worker probes")
-    counted = kill(dry_run=True)
-    assert (counted["revoked_descendants"], counted["terminated_sessions"], counted["revoked_delegations"]) == (1, 2, 1)
-    assert [fleet.acting[name].get("/v1/me").status_code for name in ("boss", "worker")] == [200, 200]
-    killed = kill()
+    with serve_in_thread(fleet.clients.lab) as other_server:
+        counted = kill(dry_run=True)
+        totals = (counted["revoked_descendants"], counted["terminated_sessions"], counted["revoked_delegations"])
+        assert totals == (1, 2, 1)
+        for url in (None, other_server):
+            assert {*fleet.ask_who_they_are(url).values()} == {200}
+        killed = kill()
+        for url in (other_server, None):
+            assert fleet.ask_who_they_are(url) == {"boss": 401, "worker": 401, "Auditor": 200, "Examiner": 200}
     assert {**killed, "agent": None} == {**counted, "agent": None, "dry_run": False}
-    answers = {name: acting.get("/v1/me").status_code for name, acting in fleet.acting.items()}
-    assert answers == {"boss": 401, "worker": 401, "Auditor": 200, "Examiner": 200}
     verified = send(fleet.stranger, "/v1/delegations/verify", chain=made["chain"])
     assert verified["verdict"] == "REVOKED"
 
 
-def read_it_all_in_one_join(fleet: Fleet) -> None:
-    """The analyst asks one query who let the worker, what it may do, what it did, and how it ended."""
+def read_it_all_in_one_join(fleet: Fleet, worker: dict[str, Any]) -> None:
+    """The analyst asks in one join who let the worker, what it may do, what it did, and how it ended."""
     found = send(fleet.analyst, "/v1/lake/query", sql=ONE_JOIN)
     (row,) = found["rows"]
     seen = dict(zip([column["name"] for column in found["columns"]], row, strict=True))
-    assert (seen["status"], seen["let_by"], seen["scopes"]) == (
-        "revoked",
-        "Invoice desk",
-        ["docs:read", "!docs:delete"],
-    )
-    assert (seen["votes"], seen["steps"]) == (["confirm", "confirm"], ["fetch", "sum", "report"])
-    assert (seen["deeds"].count("run_step.record"), seen["ended"]) == (3, "killed")
-    assert "request.denied" in seen["deeds"], "the vote for itself, which was refused"
+    assert seen == {
+        "status": "revoked",
+        "trust": get_stored_score(fleet.analyst, worker)[0],
+        "let_by": "Invoice desk",
+        "scopes": ["docs:read", "!docs:delete"],
+        "ended": "killed",
+        "case_is": "open",
+        "steps": ["fetch", "report", "sum"],
+        "confirmed_by": ["Auditor", "Examiner"],
+        "signals": ["scope_probe", "used_after_revocation"],
+        "recorded": 3,
+        "probes": PROBE_REFUSALS,
+    }
