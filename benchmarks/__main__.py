@@ -95,6 +95,12 @@ def _people_figures(folder: Path) -> Iterator[Figure]:
     return people.figures(folder)
 
 
+def _agent_figures(folder: Path) -> Iterator[Figure]:
+    from benchmarks.agents import report  # loaded late: it imports DuckDB, and starts PostgreSQL
+
+    return report.figures(folder)
+
+
 GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "http": over_http.figures,
     "log": log_alone.figures,
@@ -118,6 +124,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "postgresql": _postgresql_figures,
     "waits": _wait_figures,
     "people": _people_figures,
+    "agents": _agent_figures,
 }
 
 

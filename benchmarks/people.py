@@ -1,7 +1,4 @@
-"""`people.*`: what people, receipts and the blog cost, as ratios of sides that are measured in turn.
-
-Throughput and the server's processor time are both given: on a busy machine the second is the steadier.
-"""
+"""`people.*`: what people, receipts and the blog cost, as ratios of sides that are measured in turn."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -26,27 +22,15 @@ from benchmarks import servers, world
 from benchmarks.figures import Figure
 from benchmarks.load import FRESH, Plan, format_request, run_load
 from benchmarks.postgresql_mints import run_postgresql
-from benchmarks.servers import Server
+from benchmarks.sides import ROUNDS, SECONDS, WARMUP_S, Side, compare_sides
 from benchmarks.world import ServedInstallation
 
-ROUNDS = 7
-SECONDS = 1.5
-WARMUP_S = 0.3
 FEW, MANY = 10, 10_000  # items of an inbox
 BATCH = 50
 PASSWORD = secrets.token_urlsafe(16)
 RECIPIENTS = {FEW: "few@people.example", MANY: "many@people.example"}
 WITHOUT_COUNTS = (sys.executable, "-m", "benchmarks.without_counts")
 CONTENT = "\n\n".join(f"## Part {number}\n\nA *paragraph* of [a post](https://a.example)." for number in range(40))
-
-
-@dataclass(frozen=True)
-class Side:
-    """One side of a comparison: a server, a request for it, and the status of its answer."""
-
-    server: Server
-    request: str
-    status: int = 200
 
 
 def figures(folder: Path) -> Iterator[Figure]:
@@ -116,7 +100,7 @@ def _receipt_figures(served: ServedInstallation, engine: str) -> Iterator[Figure
     )
     sides = Side(served.server, receipt, 201), Side(served.server, served.build_mint_request(), 201)
     for connections in (8, 64):
-        yield from _compare(f"people.{engine}.receipt_{connections}", *sides, connections, against="mint")
+        yield from compare_sides(f"people.{engine}.receipt_{connections}", *sides, connections, against="mint")
 
 
 def _page_figures(
@@ -132,7 +116,7 @@ def _page_figures(
         (folder / name).write_bytes(served.client.get(path).raise_for_status().content)
         ours = Side(served.server, format_request("GET", path))
         bare = Side(floor, format_request("GET", f"/bytes/{name}"))
-        yield from _compare(f"people.{engine}.{name}", ours, bare, 8, against="the same bytes")
+        yield from compare_sides(f"people.{engine}.{name}", ours, bare, 8, against="the same bytes")
 
 
 def _delivery_figures(served: ServedInstallation, other: ServedInstallation, engine: str) -> Iterator[Figure]:
@@ -180,7 +164,7 @@ def _inbox_figures(served: ServedInstallation, people: dict[int, httpx.Client], 
         Side(served.server, format_request("GET", path, Authorization=people[count].headers["Authorization"]))
         for count in (MANY, FEW)
     )
-    yield from _compare(f"people.{engine}.inbox_{MANY}", many, few, 8, against=f"an inbox of {FEW}")
+    yield from compare_sides(f"people.{engine}.inbox_{MANY}", many, few, 8, against=f"an inbox of {FEW}")
 
 
 def _verification_figures(
@@ -191,29 +175,10 @@ def _verification_figures(
     bare = stack.enter_context(servers.run_attestlab(data, database_url=url, command=WITHOUT_COUNTS))
     request = format_request("POST", "/v1/verify", body)
     ours, theirs = Side(served.server, request), Side(bare, request)
-    yield from _compare(f"people.{engine}.verify_counted", ours, theirs, 8, against="benchmarks/without_counts.py")
+    yield from compare_sides(f"people.{engine}.verify_counted", ours, theirs, 8, against="benchmarks/without_counts.py")
 
 
 def _protect(consumer: httpx.Client, content: str) -> dict[str, Any]:
     body = {"content_hash": sha256(content.encode()).hexdigest(), "title": content, "visibility": "public"}
     made: dict[str, Any] = consumer.post("/v1/consumer/protections", json=body).raise_for_status().json()
     return made
-
-
-def _compare(name: str, ours: Side, theirs: Side, connections: int, *, against: str) -> Iterator[Figure]:
-    """Yield the ratio of throughput, ours by theirs, and that of the server's processor time, theirs by ours."""
-    rounds: tuple[list[tuple[float, float]], ...] = ([], [])
-    for turn in range(ROUNDS):
-        for place in (0, 1) if turn % 2 else (1, 0):
-            rounds[place].append(_measure((ours, theirs)[place], connections))
-    pairs = list(zip(*rounds, strict=True))
-    yield Figure.of_rounds(f"{name}_ratio", [a[0] / b[0] for a, b in pairs], "ratio", against=against)
-    yield Figure.of_rounds(f"{name}_cpu_ratio", [b[1] / a[1] for a, b in pairs], "ratio", against=against)
-    yield Figure.of_rounds(f"{name}_cpu_us", [a[1] for a, _ in pairs], "us")
-
-
-def _measure(side: Side, connections: int) -> tuple[float, float]:
-    """Return responses a second, and the server's processor time for each, in microseconds."""
-    before = side.server.cpu_s()
-    load = run_load(Plan(side.server.port, connections, SECONDS, WARMUP_S, side.status, [side.request]))
-    return load.per_second, 1e6 * (side.server.cpu_s() - before) / load.responses
