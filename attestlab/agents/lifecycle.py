@@ -164,14 +164,14 @@ class AgentLifecycle:
         with self.storage.write(tx) as tx:
             now = self.clock.now()
             root = store.get(tx.exec, agent_id, tenant_id=caller.tenant_id)
-            below = store.list_descendants(tx.exec, agent_id) if cascade else []
-            ending = [row for row in (root, *below) if row.status != AgentStatus.REVOKED]
-            if not ending:
-                rules.require_transition(AgentStatus.REVOKED, AgentStatus.REVOKED)
-            ids = [row.id for row in (root, *below)]
             if dry_run:
-                sessions, delegations = self._count_dependents(tx.exec, ids, now)
-                return KilledAgents(root, sessions, len(below), delegations, True)
+                return self._count_kill(
+                    tx.exec, root, store.list_descendant_ids(tx.exec, agent_id) if cascade else [], now
+                )
+            below = store.list_descendants(tx.exec, agent_id) if cascade else []
+            ids = [row.id for row in (root, *below)]
+            ending = [row for row in (root, *below) if row.status != AgentStatus.REVOKED]
+            _require_killable(root, below)
             context = _context(caller, "agent.kill", now, reason, root=str(agent_id))
             changed = self._change(tx, ending, AgentStatus.REVOKED, lambda _: context)
             sessions, delegations = self._end_dependents(tx, ids, AgentEnd("killed", caller, now))
@@ -228,14 +228,22 @@ class AgentLifecycle:
         entry = agent_entries.agent_status_entry(link, agent_id=row.id, status=status.value, at=at)
         return self.log.append(tx, entry, kind=EntryType.AGENT_STATUS, subject=subject).index
 
-    def _count_dependents(self, execute: Execute, agent_ids: Sequence[UUID], now: datetime) -> tuple[int, int]:
-        sessions = self.sessions.count_open(execute, agent_ids, now=now)
-        delegations = self.delegations.count_open(execute, agent_ids, now=now) if self.delegations else 0
-        return sessions, delegations
+    def _count_kill(self, execute: Execute, root: AgentRecord, below: Sequence[UUID], now: datetime) -> KilledAgents:
+        """Count what a kill would end."""
+        _require_killable(root, below)
+        ids = [root.id, *below]
+        sessions = self.sessions.count_open(execute, ids, now=now)
+        delegations = self.delegations.count_open(execute, ids, now=now) if self.delegations else 0
+        return KilledAgents(root, sessions, len(below), delegations, True)
 
     def _end_dependents(self, tx: Transaction, agent_ids: Sequence[UUID], end: AgentEnd) -> tuple[int, int]:
         sessions = self.sessions.end(tx, agent_ids, end)
         return sessions, self.delegations.end(tx, agent_ids, end) if self.delegations else 0
+
+
+def _require_killable(root: AgentRecord, below: Sequence[object]) -> None:
+    if root.status == AgentStatus.REVOKED and not below:
+        rules.require_transition(AgentStatus.REVOKED, AgentStatus.REVOKED)
 
 
 def _context(caller: Caller, action: str, at: datetime, reason: str, **metadata: object) -> AuditContext:

@@ -13,7 +13,7 @@ from benchmarks.load import format_request
 from benchmarks.sides import Side, compare_sides
 from benchmarks.world import ServedInstallation
 
-AGENT = {"agent_type": "worker", "display_name": "Invoice reader", "scopes": ["docs:*", "attestations:write"]}
+AGENT = {"agent_type": "worker", "display_name": "Invoice reader", "scopes": ["docs:*", "attestations:mint"]}
 FLOOR = "benchmarks/floor.py, on SQLite"
 CONNECTIONS = 8
 DAY_MINUTES = 1440  # no session ends during the run

@@ -14,7 +14,7 @@ from attestlab.agents.delegation.rules import DelegationStatus
 from attestlab.agents.delegation.tables import DelegationRecord
 from attestlab.agents.evidence import note_evidence
 from attestlab.agents.lifecycle import AgentEnd
-from attestlab.agents.rules import AgentStatus, TrustCause
+from attestlab.agents.rules import TrustCause
 from attestlab.agents.tables import AgentRecord
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
@@ -38,12 +38,11 @@ class DelegationsOfAgents:
 
     def count_open(self, execute: Execute, agent_ids: Sequence[UUID], *, now: datetime) -> int:
         """Count the delegations that would end and have not expired."""
-        below = store.list_below(execute, store.list_ids_of(execute, agent_ids))
-        return sum(row.expires_at > now for row in below)
+        return store.count_open_below_agents(execute, agent_ids, now=now)
 
     def end(self, tx: Transaction, agent_ids: Sequence[UUID], end: AgentEnd) -> int:
         """Revoke these delegations; returns how many had not expired."""
-        rows = store.list_below(tx.exec, store.list_ids_of(tx.exec, agent_ids))
+        rows = store.list_below_agents(tx.exec, agent_ids)
         end_delegations(tx, rows, end, log=self.log)
         return sum(row.expires_at > end.at for row in rows)
 
@@ -77,10 +76,8 @@ def end_delegations(
 def _release_children(tx: Transaction, ended: Sequence[DelegationRecord], end: AgentEnd) -> None:
     """Let the children return to what they were: on their own, or without any scope if the delegation made them."""
     delegations = {row.child_agent_id: row for row in ended}
-    agents = store.find_agents(tx.exec, list(delegations)).values()
-    released = [
-        _release(row, delegations[row.id].is_birth, end.at) for row in agents if row.status != AgentStatus.REVOKED
-    ]
+    agents = store.list_unrevoked_agents(tx.exec, list(delegations))
+    released = [_release(row, delegations[row.id].is_birth, end.at) for row in agents]
 
     def context_of(row: AgentRecord) -> AuditContext:
         return AuditContext(row.tenant_id, end.actor, "agent.release", end.at, {"because": end.because})

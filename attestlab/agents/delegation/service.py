@@ -172,7 +172,7 @@ class Delegations:
             row = store.get(tx.exec, delegation_id, tenant_id=caller.tenant_id)
             agent_rules.require_own(caller, row.parent_agent_id, verb="revoke delegations of")
             rules.require_unrevoked(rules.status_at(row.expires_at, row.revoked_at, now))
-            rows = store.list_below(tx.exec, [delegation_id])
+            rows = store.list_below(tx.exec, delegation_id)
             children = [each.child_agent_id for each in rows]
             if dry_run:
                 sessions = self.sessions.count_open(tx.exec, children, now=now)
@@ -263,7 +263,7 @@ class Delegations:
         is_live = received is not None and received.expires_at > now
         rules.require_unbound(child_id, has_parent=is_live, has_children=store.has_given(tx.exec, child_id, now=now))
         if received is not None:
-            rows = store.list_below(tx.exec, [received.id])
+            rows = store.list_below(tx.exec, received.id)
             ending.end_delegations(tx, rows, AgentEnd("replaced", caller, now), log=self.log)
             child = _get_active(tx.exec, child_id, caller, now)
         return child

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Select, or_, select
+from sqlalchemy import ColumnElement, CompoundSelect, Select, SelectBase, func, or_, select, union
 
 from attestlab.agents.delegation.rules import Direction
 from attestlab.agents.delegation.tables import Delegation, DelegationRecord
+from attestlab.agents.rules import AgentStatus
 from attestlab.agents.tables import Agent, AgentKey, AgentKeyRecord, AgentRecord
+from attestlab.core.db.id_lists import is_among
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.errors import NotFound
 
@@ -19,6 +21,7 @@ delegations = table_of(Delegation)
 _agents = table_of(Agent)
 _keys = table_of(AgentKey)
 _ALIVE: Final = delegations.c.revoked_at.is_(None)
+_BY_DEPTH: Final = (delegations.c.depth, delegations.c.id)
 
 
 def get(execute: Execute, delegation_id: UUID, *, tenant_id: UUID) -> DelegationRecord:
@@ -67,18 +70,34 @@ def list_chain(execute: Execute, row: DelegationRecord) -> list[DelegationRecord
     return fetch_all(execute(query), DelegationRecord)
 
 
-def list_below(execute: Execute, ids: Collection[UUID]) -> list[DelegationRecord]:
-    """List delegations and all that were given under them, without revoked ones, in the order of their depth."""
-    below = select(delegations.c.id).where(delegations.c.id.in_(ids)).cte("below", recursive=True)
+def list_below(execute: Execute, delegation_id: UUID) -> list[DelegationRecord]:
+    """List a delegation and all that were given under it, without revoked ones, in the order of their depth."""
+    first = select(delegations.c.id).where(delegations.c.id == delegation_id)
+    return fetch_all(execute(_select_below(first, *delegations.c).order_by(*_BY_DEPTH)), DelegationRecord)
+
+
+def list_below_agents(execute: Execute, agent_ids: Collection[UUID]) -> list[DelegationRecord]:
+    """List the delegations that any of these agents gave or got, and all below, as `list_below` does."""
+    query = _select_below(_select_of_agents(agent_ids), *delegations.c).order_by(*_BY_DEPTH)
+    return fetch_all(execute(query), DelegationRecord)
+
+
+def count_open_below_agents(execute: Execute, agent_ids: Collection[UUID], *, now: datetime) -> int:
+    """Count those of `list_below_agents` that have not expired."""
+    query = _select_below(_select_of_agents(agent_ids), func.count()).where(delegations.c.expires_at > now)
+    return int(execute(query).scalar_one())
+
+
+def _select_of_agents(agent_ids: Collection[UUID]) -> CompoundSelect[tuple[UUID]]:
+    """Select the delegations that agents gave and those that they got; as two queries, each has its index."""
+    given, got = delegations.c.parent_agent_id, delegations.c.child_agent_id
+    return union(*(select(delegations.c.id).where(is_among(column, agent_ids), _ALIVE) for column in (given, got)))
+
+
+def _select_below(first: SelectBase, *columns: ColumnElement[Any]) -> Select[tuple[Any, ...]]:
+    below = select(first.subquery().c.id).cte("below", recursive=True)
     below = below.union(select(delegations.c.id).join(below, delegations.c.previous_id == below.c.id))
-    query = select(*delegations.c).join(below, delegations.c.id == below.c.id).where(_ALIVE)
-    return fetch_all(execute(query.order_by(delegations.c.depth, delegations.c.id)), DelegationRecord)
-
-
-def list_ids_of(execute: Execute, agent_ids: Collection[UUID]) -> list[UUID]:
-    """List the ids of the delegations that any of these agents gave or got, without revoked ones."""
-    theirs = or_(delegations.c.parent_agent_id.in_(agent_ids), delegations.c.child_agent_id.in_(agent_ids))
-    return list(execute(select(delegations.c.id).where(theirs, _ALIVE)).scalars())
+    return select(*columns).select_from(delegations).join(below, delegations.c.id == below.c.id).where(_ALIVE)
 
 
 def page(
@@ -101,8 +120,14 @@ def page_revoked(execute: Execute, *, after: int, limit: int) -> list[Delegation
 
 def find_agents(execute: Execute, ids: Collection[UUID]) -> dict[UUID, AgentRecord]:
     """Find agents of any tenant by id."""
-    rows = fetch_all(execute(select(*_agents.c).where(_agents.c.id.in_(ids))), AgentRecord)
+    rows = fetch_all(execute(select(*_agents.c).where(is_among(_agents.c.id, ids))), AgentRecord)
     return {row.id: row for row in rows}
+
+
+def list_unrevoked_agents(execute: Execute, ids: Collection[UUID]) -> list[AgentRecord]:
+    """List those of these agents that are not revoked."""
+    alive = _agents.c.status != AgentStatus.REVOKED.value
+    return fetch_all(execute(select(*_agents.c).where(is_among(_agents.c.id, ids), alive)), AgentRecord)
 
 
 def list_keys(execute: Execute, agent_ids: Collection[UUID]) -> Sequence[AgentKeyRecord]:

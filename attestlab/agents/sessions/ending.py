@@ -23,7 +23,7 @@ class SessionsOfAgents:
 
     def count_open(self, execute: Execute, agent_ids: Sequence[UUID], *, now: datetime) -> int:
         """Count the sessions of these agents whose tokens are valid."""
-        return _count_valid(store.list_unended(execute, agent_ids, now=now), now)
+        return store.count_open(execute, agent_ids, now=now)
 
     def end(self, tx: Transaction, agent_ids: Sequence[UUID], end: AgentEnd) -> int:
         """End the sessions of these agents, also those that could be refreshed; returns how many tokens were valid."""

@@ -22,6 +22,7 @@ from attestlab.agents.sessions.tables import (
 )
 from attestlab.agents.store import agents
 from attestlab.agents.tables import AgentRecord
+from attestlab.core.db.id_lists import is_among
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.db.upserts import Upsert
@@ -33,7 +34,6 @@ sessions = table_of(AgentSession)
 refresh_tokens = table_of(AgentRefreshToken)
 uses = table_of(AgentSessionUse)
 assertions = table_of(AgentAssertion)
-IDS_PER_QUERY: Final = 500  # SQLite binds at most 32,766 values
 KEEP_USES: Final = Upsert(uses, key=("session_id",), change=lambda new: {"last_used_at": new.last_used_at})
 _SESSION_COLUMNS, _AGENT_COLUMNS = tuple(sessions.c), tuple(agents.c)
 _WITH_AGENT = (
@@ -109,13 +109,16 @@ def _has_status(status: AgentSessionStatus, now: datetime) -> list[ColumnElement
 
 def list_unended(execute: Execute, agent_ids: Sequence[UUID], *, now: datetime) -> list[AgentSessionRecord]:
     """List the sessions of agents that can be used or refreshed, oldest first."""
-    found = []
-    for start in range(0, len(agent_ids), IDS_PER_QUERY):
-        ids = agent_ids[start : start + IDS_PER_QUERY]
-        can_go_on = (sessions.c.ended_at.is_(None), sessions.c.refresh_until > now)
-        query = select(*sessions.c).where(sessions.c.agent_id.in_(ids), *can_go_on).order_by(sessions.c.id)
-        found += fetch_all(execute(query), AgentSessionRecord)
-    return found
+    can_go_on = (sessions.c.ended_at.is_(None), sessions.c.refresh_until > now)
+    query = select(*sessions.c).where(is_among(sessions.c.agent_id, agent_ids), *can_go_on).order_by(sessions.c.id)
+    return fetch_all(execute(query), AgentSessionRecord)
+
+
+def count_open(execute: Execute, agent_ids: Collection[UUID], *, now: datetime) -> int:
+    """Count the open sessions of all these agents."""
+    is_open = (sessions.c.ended_at.is_(None), sessions.c.expires_at > now)
+    query = select(func.count()).select_from(sessions).where(is_among(sessions.c.agent_id, agent_ids), *is_open)
+    return int(execute(query).scalar_one())
 
 
 def count_open_by_agent(execute: Execute, agent_ids: Collection[UUID], *, now: datetime) -> dict[UUID, int]:
