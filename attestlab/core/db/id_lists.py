@@ -53,5 +53,6 @@ def _compile_for_sqlite(element: _IsAmong, compiler: SQLCompiler, **more: object
 
 @compiles(_IsAmong, "postgresql")
 def _compile_for_postgresql(element: _IsAmong, compiler: SQLCompiler, **more: object) -> str:
+    """Compile to text: as `= ANY (CAST(...))`, PostgreSQL would read the whole list again for each row."""
     column, ids = (compiler.process(each, **more) for each in element.clauses)
-    return f"{column} = ANY (CAST({ids} AS UUID[]))"
+    return f"{column} IN (SELECT unnest(CAST({ids} AS UUID[])))"
