@@ -1,4 +1,4 @@
-"""Upserts of many rows: the same rows on SQLite and PostgreSQL, inserted or updated, and none of them cut."""
+"""Upserts and updates of many rows: the same rows on SQLite and PostgreSQL, and none of them cut."""
 
 from __future__ import annotations
 
@@ -91,3 +91,36 @@ def test_a_time_without_offset_is_refused(tx: Transaction) -> None:
 
     with pytest.raises(ValueError, match="no UTC offset"):
         ADD.run_many(tx.connection, [make_row(0), ambiguous])
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize("count", [1, 2, 300])
+def test_updates_change_the_named_columns_of_their_rows_alone(tx: Transaction, count: int) -> None:
+    names = ROWS.columns.keys()
+    tx.add_rows(ROWS, [make_row(number) for number in range(count + 1)])
+    changed = [dict(zip(names, make_row(number, count=2**40, minutes=1), strict=True)) for number in range(count)]
+    tx.bulk_update(ROWS, ("seen", "raw"), [row | {"raw": b"\x00\\new"} for row in changed])
+
+    kept = [(*make_row(number, minutes=1)[:4], b"\x00\\new") for number in range(count)]
+    assert read_back(tx) == [*kept, make_row(count)]
+
+
+@pytest.mark.on_postgresql
+def test_an_update_cuts_no_text(tx: Transaction) -> None:
+    table = Table("named", MetaData(), Column("id", Uuid, primary_key=True), Column("name", String(8)))
+    table.create(tx.connection)
+    tx.add_rows(table, [(UUID(int=number), "short") for number in range(2)])
+
+    with pytest.raises(DataError):
+        tx.bulk_update(table, ("name",), [{"id": UUID(int=number), "name": "123456789"} for number in range(2)])
+
+
+@pytest.mark.on_postgresql
+def test_an_update_of_doubles_keeps_those_that_json_lacks(tx: Transaction) -> None:
+    table = Table("rated", MetaData(), Column("id", Uuid, primary_key=True), Column("score", Double))
+    table.create(tx.connection)
+    tx.add_rows(table, [(UUID(int=number), 0.5) for number in range(2)])
+
+    tx.bulk_update(table, ("score",), [{"id": UUID(int=number), "score": float("inf")} for number in range(2)])
+
+    assert list(tx.exec(select(table.c.score)).scalars()) == [float("inf")] * 2

@@ -6,15 +6,16 @@ Only the protocol differs: COPY checks constraints and runs triggers like INSERT
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from operator import itemgetter
+from typing import Any
 
 import psycopg
 from psycopg.postgres import types
 from psycopg.rows import TupleRow
-from sqlalchemy import Connection, Engine, ExecutionContext, Table, event
+from sqlalchemy import Column, Connection, Engine, ExecutionContext, Table, event
 from sqlalchemy.dialects.postgresql.psycopg import dialect as postgresql_dialect
 from sqlmodel.sql.sqltypes import UTCDateTime
 
@@ -25,11 +26,14 @@ _TYPES = "copied_types"
 
 
 class RowValues:
-    """Reads rows of a table: their values in the order of its columns."""
+    """Reads rows of a table: the values of at least two columns, in their order."""
 
-    def __init__(self, table: Table) -> None:
-        self._get_values: Callable[[Mapping[str, object]], tuple[object, ...]] = itemgetter(*table.columns.keys())
-        self._times = [place for place, column in enumerate(table.columns) if isinstance(column.type, UTCDateTime)]
+    def __init__(self, columns: Iterable[Column[Any]]) -> None:
+        listed = list(columns)
+        self._get_values: Callable[[Mapping[str, object]], tuple[object, ...]] = itemgetter(
+            *(column.name for column in listed)
+        )
+        self._times = [place for place, column in enumerate(listed) if isinstance(column.type, UTCDateTime)]
 
     def read(self, row: TableRow) -> tuple[object, ...]:
         """Return the values of a row in the order of the columns, as a tuple has them already.
@@ -53,7 +57,7 @@ class _CopyStatement:
         names = ", ".join(map(quote.format_column, table.columns))
         self.text = f"COPY {quote.format_table(table)} ({names}) FROM STDIN (FORMAT BINARY)"
         self.types = [_find_oid(column.type.compile(DIALECT)) for column in table.columns]
-        self.values = RowValues(table)
+        self.values = RowValues(table.columns)
 
 
 def copy_rows(connection: Connection, table: Table, rows: Sequence[TableRow]) -> None:

@@ -1,4 +1,4 @@
-"""Upserts of many rows into PostgreSQL by one statement, whose only parameter is a JSON array of the rows.
+"""Upserts and updates of many rows of PostgreSQL by one statement, whose only parameter is a JSON array of the rows.
 
 COPY cannot update a row that exists, `executemany` sends a message for each row, and the driver encodes an array for
 each column ten times as slowly as orjson the whole.
@@ -6,10 +6,11 @@ each column ten times as slowly as orjson the whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Float, Table, literal_column, select, text
+from sqlalchemy import Column, Connection, Float, Table, literal_column, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from attestlab.core.db.copying import DIALECT, RowValues
@@ -29,21 +30,48 @@ class JsonUpsert:
         if any(isinstance(column.type, Float) for column in table.columns):
             raise TypeError(f"{table.name} has a column of doubles. Upsert its rows with `Upsert.run`.")
         self._names = [f"{column.name}" for column in table.columns]  # a name may be a kind of text of SQLAlchemy
-        self._values = RowValues(table)
+        self._values = RowValues(table.columns)
         statement = insert(table).from_select(self._names, select(literal_column("*")).select_from(text(_ROWS)))
         statement = statement.on_conflict_do_update(index_elements=key, set_=change(statement.excluded))
-        quote = DIALECT.identifier_preparer.format_column
-        # Without a length, so that a text that is too long for its column is refused there, and not cut here.
-        columns = ", ".join(
-            f"{quote(column)} {column.type.compile(DIALECT).partition('(')[0]}" for column in table.columns
-        )
-        rows = f"json_to_recordset(CAST(%s AS json)) AS sent ({columns})"
-        self._text = str(statement.compile(dialect=DIALECT)).replace(_ROWS, rows)
+        self._text = str(statement.compile(dialect=DIALECT)).replace(_ROWS, _compile_rows(table.columns))
 
     def run(self, connection: Connection, rows: Sequence[TableRow]) -> None:
         """Insert or update rows with all columns."""
         documents = [dict(zip(self._names, self._values.read(row), strict=True)) for row in rows]
-        connection.exec_driver_sql(self._text, (orjson.dumps(documents, default=_write_bytes).decode(),))
+        _run(connection, self._text, documents)
+
+
+class JsonUpdate:
+    """The statement that updates the columns `names` of rows by their primary key.
+
+    `executemany` sends three messages for each row, and PostgreSQL runs a statement for each. None of the columns is
+    one of doubles.
+    """
+
+    def __init__(self, table: Table, names: tuple[str, ...]) -> None:
+        quote = DIALECT.identifier_preparer.format_column
+        keys, changed = list(table.primary_key), [table.c[name] for name in names]
+        self._names = [f"{column.name}" for column in (*keys, *changed)]  # as in `JsonUpsert`
+        self._values = RowValues([*keys, *changed])
+        settings = ", ".join(f"{quote(column)} = sent.{quote(column)}" for column in changed)
+        target = DIALECT.identifier_preparer.format_table(table)
+        same = " AND ".join(f"{target}.{quote(column)} = sent.{quote(column)}" for column in keys)
+        self._text = f"UPDATE {target} SET {settings} FROM {_compile_rows([*keys, *changed])} WHERE {same}"
+
+    def run(self, connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
+        """Update rows, no two of them with one key."""
+        _run(connection, self._text, [dict(zip(self._names, self._values.read(row), strict=True)) for row in rows])
+
+
+def _compile_rows(columns: Iterable[Column[Any]]) -> str:
+    """Compile the parameter as a table: without lengths, so that a text too long for its column is refused there."""
+    quote = DIALECT.identifier_preparer.format_column
+    typed = ", ".join(f"{quote(column)} {column.type.compile(DIALECT).partition('(')[0]}" for column in columns)
+    return f"json_to_recordset(CAST(%s AS json)) AS sent ({typed})"
+
+
+def _run(connection: Connection, statement: str, documents: Sequence[Mapping[str, object]]) -> None:
+    connection.exec_driver_sql(statement, (orjson.dumps(documents, default=_write_bytes).decode(),))
 
 
 def _write_bytes(value: object) -> str:

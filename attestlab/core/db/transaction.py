@@ -12,15 +12,18 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from operator import attrgetter, itemgetter
 from time import monotonic
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Connection, Executable, Insert, NestedTransaction, Table, Update, Uuid, bindparam, update
+from sqlalchemy import Connection, Executable, Float, Insert, NestedTransaction, Table, Update, Uuid, bindparam, update
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from sqlmodel import SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
 from attestlab.core.db.tables import Execute, Result, TableRow
+
+if TYPE_CHECKING:
+    from attestlab.core.db.json_upserts import JsonUpdate
 
 BindProcessors = list[tuple[int, Callable[[Any], Any]]]  # SQLAlchemy's, each of its column's type
 _SQLITE = sqlite_dialect()
@@ -260,9 +263,12 @@ def map_row(table: Table, row: TableRow) -> Mapping[str, object]:
 
 
 def _update(connection: Connection, table: Table, names: tuple[str, ...], rows: Sequence[Mapping[str, object]]) -> None:
-    """Update rows with `executemany`; on SQLite directly through the driver, as `_insert` does."""
+    """Update rows directly through the driver, as `_insert` does; on PostgreSQL many rows with one statement."""
     if connection.dialect.name == "sqlite":
         execute_many(connection, _sqlite_update(table, names), rows)
+        return
+    if len(rows) > 1 and not any(isinstance(table.c[name].type, Float) for name in names):
+        _json_update(table, names).run(connection, rows)
         return
     used = (*names, *(column.name for column in table.primary_key))
     connection.execute(_update_of(table, names), [{f"_{name}": row[name] for name in used} for row in rows])
@@ -307,6 +313,13 @@ def _sqlite_insert(table: Table) -> DriverStatement:
 @cache
 def _sqlite_update(table: Table, names: tuple[str, ...]) -> DriverStatement:
     return DriverStatement.compile(_update_of(table, names), table)
+
+
+@cache
+def _json_update(table: Table, names: tuple[str, ...]) -> JsonUpdate:
+    from attestlab.core.db.json_upserts import JsonUpdate  # loads the driver, which SQLite does not need
+
+    return JsonUpdate(table, names)
 
 
 @cache
