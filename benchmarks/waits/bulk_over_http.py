@@ -14,6 +14,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from statistics import quantiles
 from time import perf_counter, sleep
+from typing import Self
 
 from benchmarks import world
 from benchmarks.figures import Figure
@@ -67,8 +68,7 @@ def _measure_quiet(sender: Sender, kind: str) -> Iterator[Figure]:
 
 def _measure_together(sender: Sender, served: ServedInstallation) -> Iterator[Figure]:
     """Measure both alone and next to each other, in turn."""
-    body = {"attestation_id": served.mint()["id"], "document_hash_hex": DOCUMENT_HASH}
-    verifier = Verifier(served.server.port, json.dumps(body))
+    verifier = Verifier.of(served)
     alone, together, quiet_ms, busy_ms = [], [], [], []
     for _ in range(ROUNDS):
         alone.append(sender.send(LINES_TOGETHER, "live")[0])
@@ -96,6 +96,12 @@ class Verifier:
 
     def __init__(self, port: int, body: str) -> None:
         self._port, self._body = port, body
+
+    @classmethod
+    def of(cls, served: ServedInstallation) -> Self:
+        """Make a client that verifies a new attestation of the operator."""
+        body = {"attestation_id": served.mint()["id"], "document_hash_hex": DOCUMENT_HASH}
+        return cls(served.server.port, json.dumps(body))
 
     @contextmanager
     def verifying(self) -> Iterator[list[float]]:
