@@ -23,6 +23,7 @@ from attestlab.attestations.service import Attestations
 from attestlab.billing.payments import Payments
 from attestlab.billing.service import Billing
 from attestlab.blog.service import Blog
+from attestlab.consumer.accounts import store as account_store
 from attestlab.consumer.accounts.capability import ConsumerAccounts
 from attestlab.consumer.inbox import counts as inbox_counts
 from attestlab.consumer.inbox import store as inbox_store
@@ -128,6 +129,7 @@ class Installation:
             mails=self.mails,
             portal_url=self.portal_url,
             on_account_opened=self.deliveries.open_account,
+            is_further_address=account_store.is_further_address,
         )
         self.identity = Identity(
             storage=storage,

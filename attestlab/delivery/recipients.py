@@ -6,10 +6,12 @@ A person who gets or loses an address in a group marks its transaction, and late
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
+from operator import attrgetter
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ARRAY, CompoundSelect, String, any_, bindparam, or_, select, true, union_all
+from sqlalchemy import ARRAY, CompoundSelect, String, any_, bindparam, false, or_, select, true, union_all
 
 from attestlab.consumer.accounts import store as account_store
 from attestlab.core.db.foreseen_reads import ForeseenRead
@@ -23,7 +25,7 @@ from attestlab.orgs.store import ADDRESSES_CHANGED, users
 class Recipient(NamedTuple):
     """Who gets an attestation: the address for the mail, the account if there is one, and the username if named so.
 
-    Someone who is invited to a team has no account yet, and can open no other one.
+    Someone who is invited to a team has no account yet, and opens one by the mail of the team.
     """
 
     address: str
@@ -33,10 +35,16 @@ class Recipient(NamedTuple):
 
 
 class KnownPerson(NamedTuple):
-    """The person to whom an address belongs: with an account, or only invited to a team."""
+    """A person with an address: with an account, or invited to a team until `invited_until`."""
 
     id: UUID
     has_account: bool
+    invited_until: datetime | None = None
+
+    @property
+    def rank(self) -> tuple[bool, bool, datetime | None]:
+        """Order people with the same address: who has an account, then who can accept an invitation the longest."""
+        return self.has_account, self.invited_until is not None, self.invited_until
 
 
 _further = account_store.addresses
@@ -44,12 +52,15 @@ _is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.v
 _is_there = or_(users.c.status.is_(None), users.c.status != UserStatus.REMOVED.value)
 
 
-def _build_query(wanted: object) -> CompoundSelect[str, UUID, bool]:
-    """Build the query of the people with a primary or a verified further address."""
-    primary = select(users.c.email, users.c.id, _is_active).where(users.c.email == wanted, _is_there)
-    further = select(_further.c.email, _further.c.user_id, true()).join(users, users.c.id == _further.c.user_id)
+def _build_query(wanted: object) -> CompoundSelect[str, UUID, bool, datetime]:
+    """Build the query of the people with a primary, a verified further or an invited address."""
+    until = users.c.invited_until
+    primary = select(users.c.email, users.c.id, _is_active, until).where(users.c.email == wanted, _is_there)
+    further = select(_further.c.email, _further.c.user_id, true(), until).join(users, users.c.id == _further.c.user_id)
+    invited = select(users.c.invited_address, users.c.id, false(), until)
     return union_all(
         primary,
+        invited.where(users.c.invited_address == wanted, users.c.invitation_sha256.is_not(None)),
         further.where(
             _further.c.email == wanted,
             _further.c.verified_at.is_not(None),
@@ -64,23 +75,27 @@ _BY_ADDRESSES = _build_query(any_(bindparam("addresses", type_=ARRAY(String())))
 
 
 def _find_person(execute: Execute, address: str) -> KnownPerson | None:
-    row = execute(_BY_ADDRESS, {"address": address}).first()
-    return None if row is None else KnownPerson(row[1], row[2])
+    people = [KnownPerson(*row[1:]) for row in execute(_BY_ADDRESS, {"address": address})]
+    return max(people, key=attrgetter("rank"), default=None)
 
 
 def _find_people(execute: Execute, addresses: Collection[str]) -> dict[str, KnownPerson]:
-    return {row[0]: KnownPerson(row[1], row[2]) for row in execute(_BY_ADDRESSES, {"addresses": list(addresses)})}
+    people: dict[str, list[KnownPerson]] = {}
+    for row in execute(_BY_ADDRESSES, {"addresses": list(addresses)}):
+        people.setdefault(row[0], []).append(KnownPerson(*row[1:]))
+    return {address: max(named, key=attrgetter("rank")) for address, named in people.items()}
 
 
 PEOPLE = ForeseenRead("people by address", find=_find_person, find_all=_find_people)
 
 
-def find_by_address(tx: Transaction, address: str) -> Recipient:
-    """Find the recipient with an address, which is in lower case."""
+def find_by_address(tx: Transaction, address: str, *, at: datetime) -> Recipient:
+    """Find the recipient with an address, which is in lower case, at the time of the delivery."""
     person = _find_person(tx.exec, address) if ADDRESSES_CHANGED in tx.cache else PEOPLE.get(tx, address)
-    if person is None:
-        return Recipient(address, None)
-    return Recipient(address, person.id if person.has_account else None, is_invited=not person.has_account)
+    if person is not None and person.has_account:
+        return Recipient(address, person.id)
+    until = None if person is None else person.invited_until
+    return Recipient(address, None, is_invited=until is not None and at < until)
 
 
 def find_by_username(tx: Transaction, username: str) -> Recipient:

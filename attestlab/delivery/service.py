@@ -81,7 +81,7 @@ class Deliveries:
         A recipient who has an account gets it immediately.
         """
         address = role_rules.normalize_address(recipient_email)
-        return self._add(tx, delivery, recipients.find_by_address(tx, address))
+        return self._add(tx, delivery, recipients.find_by_address(tx, address, at=delivery.at))
 
     def deliver(
         self, tx: Transaction, delivery: NewDelivery, *, recipient_email: str | None, username: str | None
@@ -99,7 +99,7 @@ class Deliveries:
             recipient = recipients.find_by_username(tx, username)
         else:
             address = role_rules.normalize_address(recipient_email or "", field="/recipient_email")
-            recipient = recipients.find_by_address(tx, address)
+            recipient = recipients.find_by_address(tx, address, at=delivery.at)
         known = inbox_store.list_recipients(tx.exec, delivery.attestation_id)
         for item in known:
             if _is_for(item, recipient):

@@ -19,11 +19,11 @@ def invitation_mail(portal_url: str, token: str, *, team_name: str, until: datet
 
 
 def shadowed_mail(*, team_name: str) -> MailText:
-    """Return the mail to an invited address that another account or invitation has already."""
+    """Return the mail to an invited address that has an account elsewhere."""
     text = (
         f"You are invited to {team_name}.\n\n"
-        "You cannot accept with this address: it has an account of another kind, or an invitation to another team, "
-        "and an address has one account. The team does not learn this.\n\n"
+        "You cannot accept with this address: it has an account of another kind, and an address has one account. The "
+        "team does not learn this.\n\n"
         "To join, ask the team to invite another address of yours. If you did not expect this mail, do nothing.\n"
     )
     return MailText(f"Invitation to {name_in_subject(team_name)}", text)

@@ -7,7 +7,7 @@ requests could break, such as that one owner must remain, are checked under the 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple, Protocol
@@ -41,7 +41,7 @@ class Invitation(NamedTuple):
     """The columns of a person that an invitation sets."""
 
     roles: str
-    invitation_sha256: bytes
+    invitation_sha256: bytes | None
     invited_until: datetime
 
 
@@ -84,16 +84,26 @@ class DependentsOnPeople(Protocol):
 class People:
     """The members of a tenant; mailed links begin with `portal_url`.
 
+    `is_further_address` tells which addresses consumers have beside their primary ones.
+
     `tx` is the unit of work to join; without it, a verb commits its own.
     """
 
     def __init__(
-        self, *, storage: Storage, clock: Clock, mails: Mails, portal_url: str, on_account_opened: OnAccountOpened
+        self,
+        *,
+        storage: Storage,
+        clock: Clock,
+        mails: Mails,
+        portal_url: str,
+        on_account_opened: OnAccountOpened,
+        is_further_address: Callable[[Execute, str], bool],
     ) -> None:
         self.storage = storage
         self.clock = clock
         self.mails = mails
         self.on_account_opened = on_account_opened
+        self.is_further_address = is_further_address
         self.portal_url = portal_url
         self.dependents: list[DependentsOnPeople] = []
 
@@ -101,7 +111,8 @@ class People:
         """Invite a person by e-mail; a repeated invitation invalidates the previous link.
 
         An address that an account elsewhere has is invited as well, but only its mail says that no one can accept: who
-        invites does not learn who has an account.
+        invites does not learn who has an account. An invitation keeps no one from opening another account, which ends
+        it.
 
         Raises:
             ValidationFailed: the address or the name is invalid.
@@ -120,7 +131,7 @@ class People:
             row = self._invite_or_renew(tx, address, name, invitation, caller, now)
             message = (
                 invitations.invitation_mail(self.portal_url, token, team_name=tenant.name, until=until)
-                if row.invited_address is None
+                if row.invitation_sha256 is not None
                 else invitations.shadowed_mail(team_name=tenant.name)
             )
             self.mails.enqueue(
@@ -137,10 +148,10 @@ class People:
             NotFound: the token is unknown, used or expired; the error does not distinguish these.
         """
         with self.storage.read() as connection:
-            row = self._find_invited(connection.execute, role_rules.hash_invitation(token))
+            row, address = self._find_invited(connection.execute, role_rules.hash_invitation(token))
             team = store.get_tenant(connection.execute, row.tenant_id).name
         assert row.invited_until is not None  # `_find_invited` requires it
-        return OpenInvitation(row.email, row.name, team, row.invited_until)
+        return OpenInvitation(address, row.name, team, row.invited_until)
 
     def prepare_join(self, token: str, password: str) -> AcceptInvitation:
         """Validate an invitation and hash the password; slow.
@@ -151,8 +162,8 @@ class People:
         """
         token_sha256 = role_rules.hash_invitation(token)
         with self.storage.read() as connection:
-            row = self._find_invited(connection.execute, token_sha256)
-        passwords.require_acceptable(password, email=row.email, field="/password")
+            _, address = self._find_invited(connection.execute, token_sha256)
+        passwords.require_acceptable(password, email=address, field="/password")
         return AcceptInvitation(token_sha256, passwords.hash_password(password))
 
     def join(
@@ -161,13 +172,15 @@ class People:
         """Accept an invitation, which uses it up and opens an account.
 
         Raises:
-            NotFound: the invitation was used, renewed or withdrawn since `prepare_join`.
+            NotFound: the invitation was used, renewed or withdrawn since `prepare_join`, or the address has an account.
             ValidationFailed: the name is not one line.
         """
         with self.storage.write(tx) as tx:
             now = self.clock.now()
-            row = self._find_invited(tx.exec, acceptance.token_sha256)
+            row, address = self._find_invited(tx.exec, acceptance.token_sha256)
             changes = {
+                "email": address,
+                "invited_address": None,
                 "password_hash": acceptance.password_hash,
                 "status": UserStatus.ACTIVE.value,
                 "joined_at": now,
@@ -180,7 +193,7 @@ class People:
                 user_id=row.id, role=role_rules.public_roles(role_rules.parse_roles(row.roles)), joined_at=now
             )
             joined = self._change(tx, row, changes, event, "user.join", UserActor(str(row.id)), now)
-            self.on_account_opened(tx, user_id=row.id, address=row.email, at=now)
+            self.on_account_opened(tx, user_id=row.id, address=address, at=now)
         return joined
 
     def get(self, user_id: UUID, *, caller: Caller) -> UserRecord:
@@ -247,13 +260,13 @@ class People:
                 dependent.leave(tx, row, actor=caller, at=now)
 
     def release_lapsed(self, tx: Transaction) -> None:
-        """Free the addresses of at most `MAX_RELEASED` invitations that lapsed; who invited them still sees these.
+        """Free the addresses of at most `MAX_RELEASED` invitations of earlier releases that lapsed.
 
-        While an invitation has an address, its owner can neither sign up nor join another team.
+        These hold the address: its owner can neither sign up nor join another team. Newer ones hold nothing.
         """
         now = self.clock.now()
         for row in store.list_lapsed(tx.exec, now, limit=MAX_RELEASED):
-            released = {"email": role_rules.shadowed_address(row.id), "invited_address": row.email}
+            released = {"email": role_rules.placeholder_address(row.id), "invited_address": row.email}
             context = AuditContext(row.tenant_id, TIMEKEEPER, "user.lapse", now)
             audited_write.change(tx, store.users, row, released, context)
             tx.cache[store.ADDRESSES_CHANGED] = True
@@ -264,12 +277,14 @@ class People:
         """Create an invited person, or renew their invitation; return the row."""
         context = AuditContext(caller.tenant_id, caller, "user.invite", now)
         holder = store.find_user_by_address(tx.exec, address)
-        shadowed = store.find_shadowed_invitation(tx.exec, address, tenant_id=caller.tenant_id)
-        is_elsewhere = holder is not None and holder.tenant_id != caller.tenant_id
-        known = shadowed if holder is None or is_elsewhere else holder
+        invited = store.find_invitation(tx.exec, address, tenant_id=caller.tenant_id)
+        is_further = self.is_further_address(tx.exec, address)
+        is_elsewhere = is_further or (holder is not None and holder.tenant_id != caller.tenant_id)
+        if is_elsewhere:
+            invitation = invitation._replace(invitation_sha256=None)
+        known = invited if holder is None or is_elsewhere else holder
         user_id = new_id(now) if known is None else known.id
-        email = role_rules.shadowed_address(user_id) if is_elsewhere else address
-        invited_address = address if is_elsewhere else None
+        email = role_rules.placeholder_address(user_id)
         tx.cache[store.ADDRESSES_CHANGED] = True
         if known is None:
             row = UserRecord(
@@ -284,23 +299,28 @@ class People:
                 status=UserStatus.INVITED.value,
                 invitation_sha256=invitation.invitation_sha256,
                 invited_until=invitation.invited_until,
-                invited_address=invited_address,
+                invited_address=address,
             )
             return audited_write.insert(tx, store.users, row, context)
         if known.status != UserStatus.INVITED:
             raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
         role_rules.require_may_change(role_rules.parse_roles(known.roles), caller=caller)
-        address_now = {"email": email, "invited_address": invited_address}
+        address_now = {"email": email, "invited_address": address}
         renewed = {**address_now, **invitation._asdict(), "name": name or known.name}
         return audited_write.change(tx, store.users, known, renewed, context)
 
-    def _find_invited(self, execute: Execute, token_sha256: bytes) -> UserRecord:
+    def _find_invited(self, execute: Execute, token_sha256: bytes) -> tuple[UserRecord, str]:
+        """Return the person of an open invitation, and their address, which no account has."""
         row = store.find_user_by_invitation(execute, token_sha256)
         if row is None or row.status != UserStatus.INVITED:
             raise NotFound("invitation", "with this token")
         if row.invited_until is None or self.clock.now() >= row.invited_until:
             raise NotFound("invitation", "with this token")
-        return row
+        address = row.invited_address or row.email
+        holder = store.find_user_by_address(execute, address)
+        if (holder is not None and holder.id != row.id) or self.is_further_address(execute, address):
+            raise NotFound("invitation", "with this token")
+        return row, address
 
     def _require_may_set_role(self, tx: Transaction, row: UserRecord, role: Role, caller: Caller) -> None:
         if row.status == UserStatus.REMOVED:

@@ -52,8 +52,8 @@ def removed_address(user_id: object) -> str:
     return f"{user_id}@removed.invalid"
 
 
-def shadowed_address(user_id: object) -> str:
-    """Return the placeholder for the address of an invitation that an account elsewhere has (RFC 2606)."""
+def placeholder_address(user_id: object) -> str:
+    """Return the placeholder for the address of an invited person, who has no account with it yet (RFC 2606)."""
     return f"{user_id}@invited.invalid"
 
 

@@ -134,14 +134,14 @@ def find_user_by_address(execute: Execute, address: str) -> UserRecord | None:
     return fetch_one(execute(select(*users.c).where(users.c.email == address)), UserRecord)
 
 
-def find_shadowed_invitation(execute: Execute, address: str, *, tenant_id: UUID) -> UserRecord | None:
-    """Return a tenant's invitation that no one can accept: it lapsed, or an account elsewhere has the address."""
+def find_invitation(execute: Execute, address: str, *, tenant_id: UUID) -> UserRecord | None:
+    """Return a tenant's invitation of an address, also one that lapsed or that no one can accept."""
     query = select(*users.c).where(users.c.tenant_id == tenant_id, users.c.invited_address == address)
     return fetch_one(execute(query), UserRecord)
 
 
 def list_lapsed(execute: Execute, now: datetime, *, limit: int) -> list[UserRecord]:
-    """List invitations that lapsed and still have their address, the longest lapsed first."""
+    """List invitations that lapsed and hold their address, the longest lapsed first."""
     lapsed = (users.c.invited_until <= now, users.c.invited_address.is_(None))
     query = select(*users.c).where(*lapsed).order_by(users.c.invited_until).limit(limit)
     return fetch_all(execute(query), UserRecord)

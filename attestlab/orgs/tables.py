@@ -63,8 +63,9 @@ class UserRecord(NamedTuple):
     """A person; `password_hash` is argon2id, `roles` are separated by spaces.
 
     Without a `status` they are ACTIVE. An INVITED person has no password yet, and of the mailed token only the SHA-256
-    is stored. Of a REMOVED person only an id remains. `invited_address` is set if an account elsewhere has the address,
-    or once the invitation lapsed: no one can accept such an invitation, and `email` is a placeholder.
+    is stored; there is none if an account elsewhere had the address. Of a REMOVED person only an id remains.
+    An invitation holds no address: it stands in `invited_address`, and `email` is a placeholder, so that an account
+    can be opened with it. Those of earlier releases have the address as their `email` until they lapse.
     """
 
     id: Annotated[UUID, Field(primary_key=True)]
@@ -88,6 +89,7 @@ User = model_of(
     UserRecord,
     "users",
     Index("ix_users_invited", "invited_until", sqlite_where=text(_HAS_ADDRESS)),
+    Index("ix_users_invited_address", "invited_address", sqlite_where=text("invited_address IS NOT NULL")),
 )
 
 

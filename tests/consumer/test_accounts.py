@@ -201,15 +201,17 @@ def test_no_other_account_begins_with_an_address_that_is_a_further_one(portal: C
     tenant = portal.lab.orgs.create_tenant("Registry", plan=Plan.FREE)
     caller = portal.lab.orgs.service_caller(tenant.tenant_id)
     with portal.open_account() as ada:
+        ada.post(EMAILS, json={"email": SECOND})
+        portal.lab.people.invite(UserIn(email=SECOND, role=Role.MEMBER), caller=caller)
+        to_the_team = read_mailed_token(portal.lab, SECOND)
         add_verified(portal, ada)
-    portal.lab.people.invite(UserIn(email=SECOND, role=Role.MEMBER), caller=caller)
 
-    joined = accept_invitation(portal.anyone, read_mailed_token(portal.lab, SECOND))
+    joined = accept_invitation(portal.anyone, to_the_team)
     portal.sign_up(SECOND)
     with pytest.raises(Conflict):
         portal.lab.orgs.add_consumer(SECOND, PASSWORD, name="Ada")
 
-    assert read_reason(joined) == (409, "address_taken")
+    assert joined.status_code == 404
     assert "You have an account already" in portal.letters(SECOND)[-1]
 
 

@@ -34,9 +34,9 @@ class ConsumerPortal:
     anyone: httpx.Client
 
     def __post_init__(self) -> None:
-        self.anyone.event_hooks = {"request": [self._move_clock]}
+        self.anyone.event_hooks = {"request": [self.move_clock]}
 
-    def _move_clock(self, _: httpx.Request) -> None:
+    def move_clock(self, _: httpx.Request | None = None) -> None:
         assert isinstance(self.lab.clock, FixedClock)
         self.lab.clock.advance(timedelta(milliseconds=1))
 
@@ -59,7 +59,7 @@ class ConsumerPortal:
         answer = self.login(email, password)
         assert answer.status_code == 200, answer.text
         client = make_client(self.url, token=answer.json()["access_token"])
-        client.event_hooks = {"request": [self._move_clock]}
+        client.event_hooks = {"request": [self.move_clock]}
         return client
 
     def letters(self, address: str = ADA) -> list[str]:

@@ -131,6 +131,18 @@ def undo_revision_44(connection: Connection) -> None:
         connection.exec_driver_sql(f"DROP INDEX {index}")
 
 
+def undo_revision_45(connection: Connection) -> None:
+    """Drop the assignees of cases, and what their outcomes and kinds are found by."""
+    connection.exec_driver_sql("DROP INDEX ix_risk_cases_unlabelled")
+    for column in ("assignee_id", "label_at", "top_kind"):
+        connection.exec_driver_sql(f"ALTER TABLE risk_cases DROP COLUMN {column}")
+
+
+def undo_revision_47(connection: Connection) -> None:
+    """Drop the index of the addresses of invitations."""
+    connection.exec_driver_sql("DROP INDEX ix_users_invited_address")
+
+
 UNDO = {
     26: undo_revision_26,
     27: undo_revision_27,
@@ -151,6 +163,8 @@ UNDO = {
     44: undo_revision_44,
     41: undo_revision_41,
     42: undo_revision_42,
+    45: undo_revision_45,
+    47: undo_revision_47,
 }
 
 

@@ -27,8 +27,7 @@ def known_address_mail(portal_url: str) -> MailText:
     """Return the mail of a sign-up with an address that has an account already."""
     return MailText(
         _SUBJECT,
-        f"Someone signed up with this address at {portal_url}. You have an account already, or an invitation to a "
-        "team that waits for you; nothing changed.\n\n"
+        f"Someone signed up with this address at {portal_url}. You have an account already; nothing changed.\n\n"
         f"Sign in here: {portal_url}/signin\n"
         f"Choose another password, if you forgot yours: {portal_url}/reset-password\n\n"
         "If it was not you, do nothing.\n",

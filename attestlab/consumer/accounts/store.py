@@ -101,7 +101,7 @@ def find_account_by_address(execute: Execute, address: str) -> PersonalAccount |
 
 
 def is_taken(execute: Execute, address: str) -> bool:
-    """Whether an address belongs to any account, also in a team, or to a person who is invited to one."""
+    """Whether an address belongs to any account, also in a team, or to an invitation that holds it."""
     return execute(select(users.c.id).where(_has_address(address))).first() is not None
 
 
