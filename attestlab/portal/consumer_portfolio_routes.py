@@ -53,6 +53,10 @@ def get_portfolio_page(
     )
     older = None if cursor is None else urlencode({"cursor": cursor})
     page = protection_pages.portfolio_page(
-        portfolio._replace(protections=tuple(shown)), next_query=older, portal_url=links.portal_url, now=request.now
+        portfolio,
+        shown=len(shown),
+        at=portfolio.last_expiry(request.now),
+        next_query=older,
+        portal_url=links.portal_url,
     )
     return to_response(page)

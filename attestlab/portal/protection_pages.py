@@ -14,6 +14,7 @@ from attestlab.portal.layout import Html, render_page
 from attestlab.portal.page_forms import FormProblem
 from attestlab.protections.service import Portfolio
 from attestlab.protections.store import AttestedProtection
+from attestlab.web.etags import strong_etag
 
 _CACHE_SIZE: Final = 64
 EMPTY_FORM: Final = {
@@ -48,27 +49,23 @@ def protect_page(
     )
 
 
-def portfolio_page(portfolio: Portfolio, *, next_query: str | None, portal_url: str, now: datetime) -> Html:
-    """Render the public page of a consumer, whose links have no share key; `next_query` leads to older entries.
-
-    The same state of a portfolio has the same page, so that it is rendered once.
-    """
-    statuses = tuple(each.status(now).value for each in portfolio.protections)
-    return _render_portfolio(portfolio, statuses, next_query, portal_url)
-
-
 @lru_cache(_CACHE_SIZE)
-def _render_portfolio(portfolio: Portfolio, statuses: tuple[str, ...], next_query: str | None, portal_url: str) -> Html:
+def portfolio_page(portfolio: Portfolio, *, shown: int, at: datetime, next_query: str | None, portal_url: str) -> Html:
+    """Render the public page of a consumer with its first `shown` entries; `next_query` leads to older ones.
+
+    Its links have no share key. The same state of a portfolio has the same page, so that it is rendered once.
+    """
     account = portfolio.account
-    return render_page(
+    page = render_page(
         "consumer/portfolio.html",
         root="../",
         user={"name": account.name, "username": account.username, "bio": account.bio},
         summary=account.bio or f"What {account.name} protects and shows.",
-        protections=[_view(*each) for each in zip(portfolio.protections, statuses, strict=True)],
+        protections=[_view(each, each.status(at).value) for each in portfolio.protections[:shown]],
         next_query=next_query,
         page_url=f"{portal_url}/u/{account.username}",
     )
+    return page._replace(headers={**page.headers, "ETag": strong_etag(page.body)})
 
 
 def _view(found: AttestedProtection, status: str, *, key: str | None = None) -> Mapping[str, object]:

@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
-from typing import Final
 
 from attestlab.attestations.rules import Status
+from attestlab.consumer.accounts.store import PersonalAccount
 from attestlab.core.row_rendering import RowRenderer
 from attestlab.delivery.share_links import Links
-from attestlab.protections.shapes import PortfolioEntryOut, ProtectionOut, VerificationDayOut
+from attestlab.protections.shapes import (
+    PortfolioEntryOut,
+    PortfolioOut,
+    PortfolioUserOut,
+    ProtectionOut,
+    VerificationDayOut,
+)
 from attestlab.protections.store import AttestedProtection
 from attestlab.protections.tables import ProtectionDayRecord, ProtectionRecord
 
-_CACHE_SIZE: Final = 64
 _ATTESTED = ("content_hash", "verification_count", "attestation_status")
 _render_entry = RowRenderer(PortfolioEntryOut, ProtectionRecord, computed=_ATTESTED)
 _render_protection = RowRenderer(ProtectionOut, ProtectionRecord, computed=[*_ATTESTED, "verify_url", "share_url"])
 render_day = RowRenderer(VerificationDayOut, ProtectionDayRecord)
 
 
-def render_entries(found: Sequence[AttestedProtection], *, now: datetime) -> tuple[PortfolioEntryOut, ...]:
-    """Render protections for everyone; the same state of them is rendered once."""
-    return _render_entries(tuple(found), tuple(each.status(now) for each in found))
-
-
-@lru_cache(_CACHE_SIZE)
-def _render_entries(
-    found: tuple[AttestedProtection, ...], statuses: tuple[Status, ...]
-) -> tuple[PortfolioEntryOut, ...]:
-    described = zip(found, statuses, strict=True)
-    return tuple(_render_entry(each.row, **_describe(each, status)) for each, status in described)
+def render_portfolio(
+    account: PersonalAccount, found: Sequence[AttestedProtection], *, at: datetime, next_cursor: str | None
+) -> PortfolioOut:
+    """Render a portfolio for everyone, as it is at a time."""
+    user = PortfolioUserOut(name=account.name, username=str(account.username), bio=account.bio)
+    entries = [_render_entry(each.row, **_describe(each, each.status(at))) for each in found]
+    return PortfolioOut(user=user, protections=entries, next_cursor=next_cursor)
 
 
 def render_protection(found: AttestedProtection, *, links: Links, now: datetime) -> ProtectionOut:

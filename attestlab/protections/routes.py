@@ -1,6 +1,8 @@
 """HTTP routes of protections, and the public portfolio."""
 
-from functools import partial
+from datetime import datetime
+from functools import lru_cache, partial
+from typing import Final
 from uuid import UUID
 
 from attestlab.attestations import mint_steps
@@ -9,11 +11,10 @@ from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.core.errors import Conflict, NotFound, PermissionDenied
 from attestlab.delivery.share_links import Links
 from attestlab.orgs.rules import Caller, ConsumerScope, Realm
-from attestlab.protections.rendering import render_day, render_entries, render_protection
-from attestlab.protections.service import PreparedProtection, Protections
+from attestlab.protections.rendering import render_day, render_portfolio, render_protection
+from attestlab.protections.service import Portfolio, PreparedProtection, Protections
 from attestlab.protections.shapes import (
     PortfolioOut,
-    PortfolioUserOut,
     ProtectionIn,
     ProtectionOut,
     ProtectionPage,
@@ -24,10 +25,11 @@ from attestlab.protections.shapes import (
     VerificationDaysQuery,
 )
 from attestlab.protections.store import AttestedProtection
+from attestlab.web.etags import strong_etag
 from attestlab.web.executor import Executor
 from attestlab.web.paging import PageQuery, decode_id, split_page
 from attestlab.web.request import Request
-from attestlab.web.response import CommittedError
+from attestlab.web.response import JSON, CommittedError, RawResponse
 from attestlab.web.routing.authorization import PUBLIC, Requirement
 from attestlab.web.routing.routes import Routes
 
@@ -37,6 +39,7 @@ WRITERS = Requirement(scope=ConsumerScope.CONSUMER_WRITE, realm=Realm.CONSUMER)
 VERIFICATION_READERS = Requirement(scope=ConsumerScope.VERIFY_READ, realm=Realm.CONSUMER)
 _LIST, _PORTFOLIO = "protections", "portfolio"
 _PORTFOLIO_CACHING = "public, max-age=60"
+_KEPT_PORTFOLIOS: Final = 64
 
 
 async def _prepare_protection(
@@ -172,17 +175,25 @@ def list_protection_verifications(
 
 
 @routes.get("/v1/consumer/portfolio/{username}", scope=PUBLIC, cache_control=_PORTFOLIO_CACHING)
-def get_portfolio(request: Request, username: str, query: PageQuery, protections: Protections) -> PortfolioOut:
+def get_portfolio(
+    request: Request, username: str, query: PageQuery, protections: Protections
+) -> PortfolioOut | RawResponse:
     """Get the public portfolio of a consumer: their public protections, newest first.
 
     Revoked ones stay, marked by `attestation_status`. An unknown username and a private portfolio are the same 404.
     """
     before = decode_id(_PORTFOLIO, query.cursor)
-    account, found = protections.get_portfolio(username, before=before, limit=query.limit + 1)
-    shown, cursor = split_page(found, limit=query.limit, kind=_PORTFOLIO, position=_position)
-    user = PortfolioUserOut(name=account.name, username=username, bio=account.bio)
-    entries = render_entries(shown, now=request.now)
-    return PortfolioOut(user=user, protections=[*entries], next_cursor=cursor)
+    portfolio = protections.get_portfolio(username, before=before, limit=query.limit + 1)
+    return _write_portfolio(portfolio, portfolio.last_expiry(request.now), query.limit)
+
+
+@lru_cache(_KEPT_PORTFOLIOS)
+def _write_portfolio(portfolio: Portfolio, at: datetime, limit: int) -> RawResponse:
+    """Write the answer for a state of a portfolio once: at 20 entries, that takes more time than all else."""
+    shown, cursor = split_page(portfolio.protections, limit=limit, kind=_PORTFOLIO, position=_position)
+    rendered = render_portfolio(portfolio.account, shown, at=at, next_cursor=cursor)
+    body = rendered.model_dump_json().encode()
+    return RawResponse(body, JSON, {"ETag": strong_etag(body)})
 
 
 def _position(found: AttestedProtection) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -32,6 +34,7 @@ from attestlab.protections.store import AttestedProtection
 from attestlab.protections.tables import ProtectionDayRecord, ProtectionRecord
 from attestlab.protections.verification_counts import fill_days
 
+_BEFORE_ALL: Final = datetime.min.replace(tzinfo=UTC)
 MAX_RECENT: Final = 64  # pages of portfolios that each thread keeps until the next commit, some 10 MB at most
 
 
@@ -43,11 +46,23 @@ class PreparedProtection(NamedTuple):
     attestation: PreparedAttestation | None
 
 
-class Portfolio(NamedTuple):
-    """A consumer with some of their public protections."""
+@dataclass(frozen=True, eq=False)
+class Portfolio:
+    """A consumer with some of their public protections.
+
+    Each state of them is one object, so that what is rendered of it can be found by its identity.
+    """
 
     account: PersonalAccount
     protections: tuple[AttestedProtection, ...]
+
+    @cached_property
+    def _expiries(self) -> tuple[datetime, ...]:
+        return tuple(each.expiry_at for each in self.protections if each.expiry_at is not None)
+
+    def last_expiry(self, now: datetime) -> datetime:
+        """Return when an attestation expired last; since then, time has changed no status."""
+        return max((expiry for expiry in self._expiries if expiry <= now), default=_BEFORE_ALL)
 
 
 class PortfolioPlace(NamedTuple):
@@ -225,7 +240,13 @@ def _load_portfolio(execute: Execute, place: PortfolioPlace) -> Portfolio:
     if account is None or account.portfolio_visibility != PortfolioVisibility.PUBLIC:
         raise NotFound("portfolio", place.username)
     found = store.page_public(execute, account.id, before=place.before, limit=place.limit)
-    return Portfolio(account, tuple(found))
+    return _unify(account, tuple(found))
+
+
+@lru_cache(MAX_RECENT)
+def _unify(account: PersonalAccount, protections: tuple[AttestedProtection, ...]) -> Portfolio:
+    """Return the one object of a state of a portfolio."""
+    return Portfolio(account, protections)
 
 
 def _publish(tx: Transaction, row: ProtectionRecord, minted: PreparedAttestation, at: datetime) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -14,6 +15,8 @@ from sqlalchemy import select
 from attestlab.consumer.inbox.rules import DeliveryState
 from attestlab.consumer.inbox.store import items
 from attestlab.consumer.inbox.tables import InboxItemRecord
+from attestlab.core.clock import FixedClock
+from attestlab.core.encoding import format_time
 from attestlab.core.records import audited_write
 from attestlab.core.records.actors import UserActor
 from attestlab.core.records.audited_write import AuditContext
@@ -99,6 +102,27 @@ def test_it_is_shown_once_and_only_its_issuer_revokes_it(ada: Consumer, registry
     assert ada.client.get(place).json()["attestation_status"] == "REVOKED"
     assert ada.client.delete(place).status_code == 204
     assert show(ada, degree["id"]).status_code == 201, "it can be shown again"
+
+
+def test_the_portfolio_shows_each_credential_as_expired_from_that_moment(
+    ada: Consumer, registry: Registry, clock: FixedClock
+) -> None:
+    """Nothing is written between the reads, so only time changes what was rendered before."""
+    ada.choose_profile("ada")
+    for hours in (1, 2):
+        expiry = format_time(clock.now() + timedelta(hours=hours))
+        assert show(ada, registry.mint_for(ada.email, expiry_at=expiry)["id"]).status_code == 201
+        clock.advance(timedelta(seconds=1))  # so that they have an order
+    seen = []
+    for hours in (0, 1, 1):
+        clock.advance(timedelta(hours=hours))
+        with make_client(str(ada.client.base_url)) as anyone:
+            entries = anyone.get(f"{PORTFOLIO}/ada").json()["protections"]
+            page = anyone.get("/u/ada", headers={"Accept": "text/html"}).text
+        seen.append(([entry["attestation_status"] for entry in reversed(entries)], page.count("EXPIRED")))
+
+    assert [statuses for statuses, _ in seen] == [["VALID", "VALID"], ["EXPIRED", "VALID"], ["EXPIRED", "EXPIRED"]]
+    assert [marks for _, marks in seen] == [0, 1, 2]
 
 
 def test_what_was_not_received_is_unknown(ada: Consumer, grace: Consumer, registry: Registry) -> None:
