@@ -105,6 +105,10 @@ class LimitsOut(Out, wire_name="plan_limits", source="CONTRACT 2"):
     """Verification profiles. Format: count, or null."""
     attestation_packs: int | None
     """Attestation packs. Format: count, or null."""
+    receipt_types: int | None
+    """Receipt types with an active version. Format: count, or null."""
+    versions_per_receipt_type: int | None
+    """Versions of one receipt type. Format: count, or null."""
     has_endpoint_limits: bool
     """Whether limits of single endpoints apply. Format: true or false."""
 

@@ -34,6 +34,7 @@ _COUNTED_BY: Final = {
     "policy.create": ("policies",),
     "verification_profile.create": ("verification_profiles",),
     "attestation_pack.create": ("attestation_packs",),
+    "receipt_type.create": ("receipt_types",),
     "tenant.plan": tuple(COUNTS),
     "tenant.addons": tuple(COUNTS),
 }

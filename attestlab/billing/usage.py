@@ -22,6 +22,7 @@ from attestlab.orgs import quotas
 from attestlab.orgs.plans import Allowance
 from attestlab.orgs.usage import ATTESTATIONS, VERIFICATIONS, UsageDay
 from attestlab.policy import store as policy_store
+from attestlab.receipts.types import store as receipt_type_store
 from attestlab.webhooks import endpoint_store
 
 CountUsed = Callable[[Execute, UUID], int]
@@ -35,6 +36,7 @@ COUNTS: Final[Mapping[str, CountUsed]] = {
     "policies": policy_store.count_open,
     "verification_profiles": policy_store.count_profiles,
     "attestation_packs": attestation_store.count_packs,
+    "receipt_types": receipt_type_store.count_active_names,
 }
 """How the tenant's number of each countable resource is found; limits have the same names."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from attestlab.core.clock import FixedClock
 from attestlab.installation import Installation
+from attestlab.orgs.plans import Allowance
 from attestlab.orgs.rules import Caller, Plan
 from support.billing import BILLING, MIDDLE, attach, change_plan, go_to_next_month, read, sweep, use_verifications
 from support.orgs import TenantClients
@@ -195,3 +197,23 @@ def test_another_tenants_use_is_not_shown(lab: Installation, clients: TenantClie
         assert items(client)["verifications"]["used"] == 0
     assert reached(lab, payer) == []
     assert lab.clock.now() == MIDDLE
+
+
+def test_receipt_types_are_counted_and_reach_thresholds(lab: Installation, client: httpx.Client, payer: Caller) -> None:
+    """FREE has ten; a further version of one counts nothing."""
+    for number in range(8):
+        body = {"name": f"type{number}", "version": "1.0.0", "schema": {"type": "object"}}
+        client.post("/v1/receipt-types", json=body).raise_for_status()
+    client.post("/v1/receipt-types", json={**body, "version": "1.1.0"}).raise_for_status()
+
+    assert items(client)["receipt_types"] | {"resets_at": None} == {
+        **{"resource": "receipt_types", "used": 8, "limit": 10, "remaining": 2, "percent": 80, "resets_at": None}
+    }
+    assert ("receipt_types", 80) in reached(lab, payer)
+    effects = client.post(f"{BILLING}/subscription/preview", json={"plan": "STARTER"}).json()["effects"]
+    (effect,) = (each for each in effects if each["resource"] == "receipt_types")
+    assert (effect["used"], effect["limit_before"], effect["limit_after"]) == (8, 10, 50)
+
+
+def test_every_limit_of_a_plan_is_among_the_entitlements(client: httpx.Client) -> None:
+    assert set(read(client, "entitlements")["limits"]) == {each.name for each in fields(Allowance)}
