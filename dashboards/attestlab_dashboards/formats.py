@@ -20,6 +20,15 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def plural(number: int, one: str, many: str = "") -> str:
+    """Write a count with its noun; `many` where the plural is not the noun with an s.
+
+    >>> plural(1, "signal"), plural(1204, "signal"), plural(0, "entry", "entries")
+    ('1 signal', '1,204 signals', '0 entries')
+    """
+    return f"{count(number)} {one if number == 1 else many or one + 's'}"
+
+
 def compact(number: float) -> str:
     """Format a number in at most four characters, for axes.
 

@@ -120,12 +120,3 @@ def write_request(type: str, name: str, value: str | None) -> Markup:
         name=name,
         after=after.replace("{value}", write_word(value).lower() if value else ""),
     )
-
-
-def plural(number: int, noun: str) -> str:
-    """Write a number with its noun.
-
-    >>> plural(1, "key"), plural(1204, "attestation")
-    ('1 key', '1,204 attestations')
-    """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from markupsafe import Markup
 
 from attestlab_dashboards import icons, widgets
-from attestlab_dashboards.formats import count
+from attestlab_dashboards.formats import plural
 from attestlab_dashboards.policy.documents import DraftProblem, describe_value
 from attestlab_dashboards.policy.queries import DraftReplay, PolicyText
 from attestlab_dashboards.policy.state import PolicyState
@@ -27,7 +27,7 @@ D = TypeVar("D")
 def name_decisions(about: PolicyText, number: int) -> str:
     """Name a number of decisions by what was asked for: `1,842 mints`."""
     one, many = NOUNS.get(about.category, ("decision", "decisions"))
-    return f"{count(number)} {one if number == 1 else many}"
+    return plural(number, one, many)
 
 
 def effect_pill(effect: str) -> Markup:

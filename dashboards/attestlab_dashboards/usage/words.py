@@ -54,12 +54,3 @@ def write_date(day: date, today: date) -> str:
     """
     text = f"{day.day} {MONTHS[day.month - 1][:3]}"
     return text if day.year == today.year else f"{text} {day.year}"
-
-
-def plural(number: int, noun: str) -> str:
-    """Write a number with its noun.
-
-    >>> plural(1, "limit"), plural(1204, "limit")
-    ('1 limit', '1,204 limits')
-    """
-    return f"{count(number)} {noun}" if number == 1 else f"{count(number)} {noun}s"

@@ -72,7 +72,7 @@ def test_who_caused_the_spike(tasks: Tasks) -> None:
 
     assert re.search(r"reached [\d,]+ on .+, [\d,]+ times the usual", answer), answer
     assert name in drawer
-    escalated = re.search(r"([\d,]+) signals (?:name|are about or name) it, ([\d,]+) of them escalated", drawer)
+    escalated = re.search(r"([\d,]+) signals? (?:(?:are|is) about or )?names? it, ([\d,]+) of them escalated", drawer)
     assert escalated is not None, drawer
     assert int(escalated[2].replace(",", "")) >= 10
 

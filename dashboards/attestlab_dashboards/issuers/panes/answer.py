@@ -7,10 +7,9 @@ from typing import Final
 from markupsafe import Markup
 
 from attestlab.orgs.rules import Scope
-from attestlab_dashboards.formats import count, percent
+from attestlab_dashboards.formats import count, percent, plural
 from attestlab_dashboards.issuers.overview import BY_STANDING, IssuerSummary, StandingCounts, load_summary, write_limit
 from attestlab_dashboards.issuers.state import IssuerState
-from attestlab_dashboards.issuers.words import plural
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 

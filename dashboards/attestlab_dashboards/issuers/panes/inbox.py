@@ -18,10 +18,9 @@ from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import axes, widgets
-from attestlab_dashboards.formats import count, day, percent, time_tag
+from attestlab_dashboards.formats import count, day, percent, plural, time_tag
 from attestlab_dashboards.issuers.standing import compose
 from attestlab_dashboards.issuers.state import IssuerState
-from attestlab_dashboards.issuers.words import plural
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import html, join

@@ -17,11 +17,11 @@ from attestlab.issuers.rules import IssuerStatus
 from attestlab.issuers.shapes import KeyOut
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import icons, widgets
-from attestlab_dashboards.formats import count, day, short_id
+from attestlab_dashboards.formats import count, day, plural, short_id
 from attestlab_dashboards.issuers.panes.requests import OPEN, draw_requests
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.issuers.viewer import Viewer, read_viewer_with_names
-from attestlab_dashboards.issuers.words import draw_risk, draw_status, plural, write_word
+from attestlab_dashboards.issuers.words import draw_risk, draw_status, write_word
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 

@@ -12,13 +12,13 @@ from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
-from attestlab_dashboards.formats import count, time_tag
+from attestlab_dashboards.formats import count, plural, time_tag
 from attestlab_dashboards.issuers.filters import draw_nothing_found
 from attestlab_dashboards.issuers.panes.register import draw_register_button
 from attestlab_dashboards.issuers.standing import RISK_RANK, TIER_RANK, compose
 from attestlab_dashboards.issuers.state import FILTERS, IssuerState
 from attestlab_dashboards.issuers.viewer import Viewer, read_viewer
-from attestlab_dashboards.issuers.words import compare_standing, draw_change, draw_risk, draw_status, plural, write_word
+from attestlab_dashboards.issuers.words import compare_standing, draw_change, draw_risk, draw_status, write_word
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import html, join

@@ -12,12 +12,12 @@ from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
-from attestlab_dashboards.formats import count, day
+from attestlab_dashboards.formats import count, day, plural
 from attestlab_dashboards.issuers.filters import draw_nothing_found
 from attestlab_dashboards.issuers.overview import write_limit
 from attestlab_dashboards.issuers.standing import compose
 from attestlab_dashboards.issuers.state import AGE_LIMITS, FILTERS, IssuerState
-from attestlab_dashboards.issuers.words import draw_status, plural
+from attestlab_dashboards.issuers.words import draw_status
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
-from attestlab_dashboards.formats import ago, count, percent
+from attestlab_dashboards.formats import ago, count, percent, plural
 from attestlab_dashboards.issuers.overview import (
     BY_STANDING,
     TOP,
@@ -19,7 +19,6 @@ from attestlab_dashboards.issuers.overview import (
 )
 from attestlab_dashboards.issuers.panes.requests import OpenRequests
 from attestlab_dashboards.issuers.state import IssuerState
-from attestlab_dashboards.issuers.words import plural
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import html
 from attestlab_dashboards.widgets import Kpi

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
-from attestlab_dashboards.formats import count, percent
+from attestlab_dashboards.formats import count, percent, plural
 from attestlab_dashboards.issuers.filters import draw_nothing_found
 from attestlab_dashboards.issuers.overview import (
     BY_STANDING,
@@ -19,7 +19,7 @@ from attestlab_dashboards.issuers.overview import (
     write_overview_sql,
 )
 from attestlab_dashboards.issuers.state import IssuerState
-from attestlab_dashboards.issuers.words import RISKS, TIERS, plural, write_word
+from attestlab_dashboards.issuers.words import RISKS, TIERS, write_word
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import html, join
 
@@ -75,7 +75,7 @@ def _draw_cell(cell: StandingCounts | None, risk: str, mints: int) -> Markup:
         '<td class="{tone}" style="--is-a:{strength}%" title="{exact}"><b>{share}</b><span>{who}</span></td>',
         tone="high" if risk in _HIGH else "calm",
         strength=strength,
-        exact=f"{count(cell.mints)} mints of {plural(cell.issuers, 'issuer')}",
+        exact=f"{plural(cell.mints, 'mint')} of {plural(cell.issuers, 'issuer')}",
         share=percent(cell.mints, mints),
         who=_write_names(cell),
     )

@@ -14,10 +14,10 @@ from attestlab.client.handles.issuers import IssuerRequestHandle
 from attestlab.core.errors import PermissionDenied
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
-from attestlab_dashboards.formats import time_tag
+from attestlab_dashboards.formats import plural, time_tag
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.issuers.viewer import Viewer, read_viewer_with_names
-from attestlab_dashboards.issuers.words import draw_status, plural, write_request
+from attestlab_dashboards.issuers.words import draw_status, write_request
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 

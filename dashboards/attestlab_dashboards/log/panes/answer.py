@@ -8,7 +8,7 @@ from typing import Final
 from markupsafe import Markup
 
 from attestlab import Lab, Verdict
-from attestlab_dashboards.formats import count
+from attestlab_dashboards.formats import count, plural
 from attestlab_dashboards.log.comparison import COMPARED, Change, ComparisonResult, load_change
 from attestlab_dashboards.log.evidence import EVIDENCE, EntryEvidence, load_evidence
 from attestlab_dashboards.log.state import LogState
@@ -41,20 +41,22 @@ def _tell_change(change: Change) -> Markup:
     match change.outcome:
         case ComparisonResult.GREW:
             return html(
-                "It grew by <b>{n} {noun}</b> since {since} and <b>nothing older was changed</b>.",
-                n=count(change.growth),
-                noun="entry" if change.growth == 1 else "entries",
+                "It grew by <b>{growth}</b> since {since} and <b>nothing older was changed</b>.",
+                growth=plural(change.growth, "entry", "entries"),
                 **values,
             )
         case ComparisonResult.SAME:
             return html(
-                "It has <b>{new} entries</b>, as {when} {since}, and <b>nothing was changed</b>.",
+                "It has <b>{size}</b>, as {when} {since}, and <b>nothing was changed</b>.",
+                size=plural(change.newer.size, "entry", "entries"),
                 when="when" if change.seen_at is not None else "on",
                 **values,
             )
         case ComparisonResult.FORKED:
             return html(
-                '<b class="lg-wrong">It is not the log that you saw</b>: its first {old} entries differ.', **values
+                '<b class="lg-wrong">It is not the log that you saw</b>: its first {entries} not what you saw.',
+                entries="entry is" if change.older.size == 1 else f"{values['old']} entries are",
+                **values,
             )
         case ComparisonResult.ROLLED_BACK:
             return html(

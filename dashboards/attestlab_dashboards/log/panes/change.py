@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.core.errors import NotFound
-from attestlab_dashboards.formats import count
+from attestlab_dashboards.formats import count, plural
 from attestlab_dashboards.log.comparison import (
     COMPARED,
     Change,
@@ -110,18 +110,18 @@ def _explain_outcome(change: Change) -> Markup:
     match change.outcome:
         case ComparisonResult.FORKED:
             return html(
-                '<p class="lg-alarm">You saw root <code>{kept}</code> for {old} entries; the log now proves '
+                '<p class="lg-alarm">You saw root <code>{kept}</code> for {old}; the log now proves '
                 "<code>{proven}</code>. Two roots of one size cannot both be true: keep that head, and ask the "
                 "operator.</p>",
                 kept=shorten_hash(old.root),
-                old=count(old.size),
+                old=plural(old.size, "entry", "entries"),
                 proven=shorten_hash(change.proven_root),
             )
         case ComparisonResult.ROLLED_BACK:
             return html(
-                '<p class="lg-alarm">You saw {old} entries, and the log shows {new}. A log that only grows '
+                '<p class="lg-alarm">You saw {old}, and the log shows {new}. A log that only grows '
                 "never has fewer: keep that head, and ask the operator.</p>",
-                old=count(old.size),
+                old=plural(old.size, "entry", "entries"),
                 new=count(new.size),
             )
         case ComparisonResult.UNPROVEN:
@@ -184,8 +184,8 @@ def _draw_heads(change: Change, width: float, css: str) -> Markup:
 
 
 def _label_heads(change: Change) -> str:
-    sizes = f"{count(change.older.size)} old entries and {count(change.growth)} new ones"
-    return f"{sizes}; both roots follow from {len(change.blocks)} blocks."
+    sizes = f"{plural(change.older.size, 'old entry', 'old entries')} and {plural(change.growth, 'new one')}"
+    return f"{sizes}; both roots follow from {plural(len(change.blocks), 'block')}."
 
 
 def _place_blocks(blocks: tuple[Block, ...], width: float) -> list[tuple[float, float]]:
@@ -245,7 +245,7 @@ def _name_range(first: int, end: int) -> str:
 
 
 def _draw_head(title: str, head: Head, x: float, y: float, half: float, css: str) -> Markup:
-    size = f", {count(head.size)} entries" if half > 100 else f", {count(head.size)}"
+    size = f", {plural(head.size, 'entry', 'entries')}" if half > 100 else f", {count(head.size)}"
     return html(
         '<g><rect class="{css}" x="{left}" y="{y}" width="{width}" height="{height}" rx="6"/>'
         '<text class="lg-b" x="{x}" y="{line}" text-anchor="middle">{title}</text>'

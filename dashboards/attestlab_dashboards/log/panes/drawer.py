@@ -16,7 +16,7 @@ from attestlab.client.handles.log import EntryHandle
 from attestlab.core.encoding import parse_time
 from attestlab.core.errors import NotFound, PermissionDenied
 from attestlab_dashboards import icons
-from attestlab_dashboards.formats import count, short_id, time_tag, utc
+from attestlab_dashboards.formats import count, plural, short_id, time_tag, utc
 from attestlab_dashboards.log.panes.entries import read_utc
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.subject import MINTED
@@ -127,7 +127,7 @@ def draw_drawer(data: OpenEntry | None, _state: LogState) -> Markup:
         '<h2>Entry {index}</h2>{pill}<button type="button" class="lg-x" data-ev="close" data-focus data-key="close" '
         'aria-label="Close">{cross}</button></div><p class="muted small">{issuer}, {at} ({ago})</p><dl>{facts}</dl>'
         '<h3>Decoded</h3><pre class="lg-wrap" tabindex="0">{decoded}</pre>'
-        '<h3>Raw bytes <span class="muted">{size} bytes, canonical JSON</span></h3>'
+        '<h3>Raw bytes <span class="muted">{size}, canonical JSON</span></h3>'
         '<pre tabindex="0">{dump}</pre>{signature}'
         '<h3>Status timeline</h3>{timeline}<div class="lg-actions">{actions}</div></aside>',
         index=count(index),
@@ -140,7 +140,7 @@ def draw_drawer(data: OpenEntry | None, _state: LogState) -> Markup:
             html("<dt>{name}</dt><dd>{value}</dd>", name=name, value=value) for name, value in _list_facts(data)
         ),
         decoded=json.dumps(data.members, indent=1, ensure_ascii=False),
-        size=count(len(base64.b64decode(data.entry.entry_b64))),
+        size=plural(len(base64.b64decode(data.entry.entry_b64)), "byte"),
         dump=dump_bytes(base64.b64decode(data.entry.entry_b64)),
         signature=_draw_signature(data),
         timeline=_draw_timeline(data),
@@ -171,10 +171,9 @@ def _draw_key(data: OpenEntry, change: LoggedChange | None, at: datetime) -> Mar
         ("good", "check") if status == "active" else ("warn", "clock") if status == "rotated" else ("bad", "warn")
     )
     return html(
-        "{pill} {days} {noun} old",
+        "{pill} {days} old",
         pill=pill(status, tone, icon),  # type: ignore[arg-type]  # one of three tones
-        days=count(days),
-        noun="day" if days == 1 else "days",
+        days=plural(days, "day"),
     )
 
 

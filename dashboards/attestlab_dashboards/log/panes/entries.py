@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
-from attestlab_dashboards.formats import count, short_id, utc
+from attestlab_dashboards.formats import count, plural, short_id, utc
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.words import describe_type, shorten_hash, type_pill
@@ -155,8 +155,8 @@ def draw_entries(data: EntryPage, state: LogState) -> Markup:
 def tell_entries(data: EntryPage, state: LogState) -> str:
     """Count the entries, for the line under the title."""
     whole = sum(n for _, n in data.types)
-    part = count(data.total) if data.total == whole else f"{count(data.total)} of {count(whole)}"
-    return f"{part} entries, newest first. Click an index to open it"
+    part = "" if data.total == whole else f"{count(data.total)} of "
+    return f"{part}{plural(whole, 'entry', 'entries')}, newest first. Click an index to open it"
 
 
 def _draw_body(data: EntryPage, state: LogState) -> Markup:

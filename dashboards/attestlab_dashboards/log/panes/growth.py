@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
-from attestlab_dashboards.formats import compact, count, day
+from attestlab_dashboards.formats import compact, count, day, plural
 from attestlab_dashboards.log.panes.entries import read_utc
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.pages import Pane
@@ -89,7 +89,7 @@ def draw_growth(days: tuple[GrowthDay, ...], state: LogState) -> Markup:
 
 def _label_growth(days: tuple[GrowthDay, ...]) -> str:
     first, last = days[0], days[-1]
-    return f"{count(first.size)} entries on {day(first.day)}, and {count(last.size)} on {day(last.day)}."
+    return f"{plural(first.size, 'entry', 'entries')} on {day(first.day)}, and {count(last.size)} on {day(last.day)}."
 
 
 def _draw_kept(days: tuple[GrowthDay, ...], state: LogState, start: datetime, end: datetime, top: int) -> Markup:

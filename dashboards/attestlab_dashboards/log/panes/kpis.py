@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab.core.errors import NotFound, PermissionDenied
-from attestlab_dashboards.formats import ago, count, utc
+from attestlab_dashboards.formats import ago, count, plural, utc
 from attestlab_dashboards.log.comparison import COMPARED, Change, load_change
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.words import shorten_hash, tell_since
@@ -102,15 +102,15 @@ def _make_fsck_tile(change: Change) -> Kpi:
     checked = change.signed.last_fsck
     if checked is None:
         return Kpi(label="Last fsck", value="never", note="the service knows of no check")
-    problems = "1 problem" if checked.problems == 1 else f"{count(checked.problems)} problems"
+    problems = html('<b class="lg-wrong">{problems}</b>', problems=plural(checked.problems, "problem"))
     return Kpi(
         label="Last fsck",
         value=html('<span title="{utc}">{age}</span>', utc=utc(checked.at), age=draw_age(checked.at, change.now)),
         note=html(
-            "{result}, {checked} of {size} entries",
-            result=html('<b class="lg-wrong">{problems}</b>', problems=problems) if checked.problems else "clean",
+            "{result}, {checked} of {size}",
+            result=problems if checked.problems else "clean",
             checked=count(checked.tree_size),
-            size=count(change.newer.size),
+            size=plural(change.newer.size, "entry", "entries"),
         ),
     )
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.core.errors import NotFound
-from attestlab_dashboards.formats import count
+from attestlab_dashboards.formats import count, plural
 from attestlab_dashboards.log.evidence import EVIDENCE, EntryEvidence, load_evidence
 from attestlab_dashboards.log.merkle_layout import AuditPath, Sibling
 from attestlab_dashboards.log.state import LogState
@@ -84,8 +84,8 @@ def tell_path(evidence: EntryEvidence, _state: LogState) -> str:
     if evidence.path is None:
         return "Each hash on the way from the entry to the root"
     hashes = len(evidence.path.siblings)
-    lead = "1 hash leads" if hashes == 1 else f"{hashes} hashes lead"
-    return f"{lead} from the entry to the root. Triangles stand for whole subtrees"
+    leads = "leads" if hashes == 1 else "lead"
+    return f"{plural(hashes, 'hash', 'hashes')} {leads} from the entry to the root. Triangles stand for whole subtrees"
 
 
 def _draw_downloads(evidence: EntryEvidence) -> Markup:
@@ -211,12 +211,12 @@ def _draw_node(path: AuditPath, place: int, x: float, y: float) -> Markup:
 def _draw_root(path: AuditPath, evidence: EntryEvidence, x: float, anchor: str, size: int) -> Markup:
     words, css = _tell_root(path, evidence)
     return html(
-        '<text class="lg-b" x="{x}" y="18" text-anchor="{anchor}">Root of {size} entries</text>'
+        '<text class="lg-b" x="{x}" y="18" text-anchor="{anchor}">Root of {size}</text>'
         '<text class="lg-mo" x="{x}" y="38" text-anchor="{anchor}">{root}… '
         '<tspan class="{css} lg-b">{words}</tspan></text>',
         x=f"{x:.1f}",
         anchor=anchor,
-        size=count(size),
+        size=plural(size, "entry", "entries"),
         root=path.nodes[-1].hex()[:8],
         css=css,
         words=words,
@@ -288,7 +288,8 @@ def _name_range(sibling: Sibling) -> str:
 
 
 def _label_path(path: AuditPath) -> str:
-    return f"Audit path of entry {count(path.index)} in a tree of {count(path.size)}: {len(path.siblings)} hashes."
+    hashes = plural(len(path.siblings), "hash", "hashes")
+    return f"Audit path of entry {count(path.index)} in a tree of {count(path.size)}: {hashes}."
 
 
 PANE: Final = Pane(

@@ -11,7 +11,7 @@ from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.client.lab import MeHandle
 from attestlab_dashboards import icons, widgets
-from attestlab_dashboards.formats import count, utc
+from attestlab_dashboards.formats import count, plural, utc
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.exports import require_report
 from attestlab_dashboards.policy.panes.rules import copy_analysis
@@ -70,15 +70,14 @@ def list_steps(data: ActivationReadiness) -> list[ActivationCondition]:
     check = report.self_check
     number = 1 if about.policy is None else about.policy.version + 1
     saved = f"Version {about.version} is stored." if not about.is_draft else f"Save it as version {number} first."
-    window = (
-        "It covers all of the history." if not report.left_out else f"It leaves out {count(report.left_out)} decisions."
-    )
+    left_out = plural(report.left_out, "decision")
+    window = f"It leaves out {left_out}." if report.left_out else "It covers all of the history."
     steps = [
         ActivationCondition(
             not check.unexpected_flips,
             "Self-check",
             f"The recorded versions decide {count(check.decisions - check.unexpected_flips)} of "
-            f"{count(check.decisions)} recorded decisions again as they did.",
+            f"{plural(check.decisions, 'recorded decision')} again as they did.",
         ),
         ActivationCondition(not report.left_out, "Replay of the full history", f"{window} Made {utc(report.made_at)}."),
         ActivationCondition(not about.is_draft, "A stored version", saved),

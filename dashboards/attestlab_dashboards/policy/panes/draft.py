@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab_dashboards import icons, widgets
-from attestlab_dashboards.formats import count
+from attestlab_dashboards.formats import plural
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.copying import copy_simulation
 from attestlab_dashboards.policy.documents import (
@@ -78,7 +78,7 @@ def describe_text(data: DraftReplay, _state: PolicyState) -> str:
     if about.active is None or about.document is None:
         return f"{about.name} of {about.policy.name}"
     changes = 0 if data.report is None else len(describe_changes(about.active, about.document))
-    words = "the same rules" if not changes else f"{count(changes)} {'change' if changes == 1 else 'changes'}"
+    words = "the same rules" if not changes else plural(changes, "change")
     return f"{about.name} of {about.policy.name}. Against version {about.policy.active_version}: {words}"
 
 

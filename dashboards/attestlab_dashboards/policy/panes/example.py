@@ -54,7 +54,7 @@ def draw_example(data: Example | None, _state: PolicyState) -> Markup:
         '<aside class="al-drawer" role="dialog" aria-label="An example" tabindex="-1">'
         '<div class="ctitle"><div><h2>{title}</h2><div class="sub">{id}{at}</div></div>{close}</div>'
         '<div class="po-line">{before} <span aria-hidden="true">→</span> {after}<span>{why}</span></div>'
-        '<p class="sub">{n} decisions flip for the same reason in the same segment.</p>'
+        '<p class="sub">{flips} for the same reason in the same segment.</p>'
         "{buttons}{values}{recorded}</aside>",
         title="A decision that would flip",
         id=short_id(example.decision_id or str(example.attestation_id)),
@@ -67,7 +67,7 @@ def draw_example(data: Example | None, _state: PolicyState) -> Markup:
         before=effect_pill(example.from_),
         after=effect_pill(example.to),
         why=explain_flip(example, data.replay),
-        n=count(example.count),
+        flips="1 decision flips" if example.count == 1 else f"{count(example.count)} decisions flip",
         buttons=_draw_buttons(example),
         values=_draw_values(data),
         recorded=NOTHING if data.recorded is None else _draw_recorded(data.recorded),

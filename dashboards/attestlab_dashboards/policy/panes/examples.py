@@ -10,7 +10,7 @@ from markupsafe import Markup
 from attestlab.client.handles.policies import SimulationHandle
 from attestlab.simulation.shapes import ExampleOut
 from attestlab_dashboards import widgets
-from attestlab_dashboards.formats import count
+from attestlab_dashboards.formats import count, plural
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.copying import copy_simulation
 from attestlab_dashboards.policy.documents import describe_witness
@@ -54,7 +54,7 @@ def describe_examples(data: DraftReplay, _state: PolicyState) -> str:
         return ""
     changed = data.report.newly_allowed + data.report.newly_denied
     shown = min(_SHOWN, len(data.report.examples))
-    return f"{shown} examples of {name_decisions(data.about, changed)}, newly allowed first"
+    return f"{plural(shown, 'example')} of {name_decisions(data.about, changed)}, newly allowed first"
 
 
 def find_context(report: SimulationHandle, place: int) -> Mapping[str, object]:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from attestlab.client.handles.policies import SimulationHandle
 from attestlab_dashboards import widgets
-from attestlab_dashboards.formats import count, day, percent
+from attestlab_dashboards.formats import count, day, percent, plural
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.history import FlipHistory, Flips, Summary, load_summary
 from attestlab_dashboards.policy.queries import REPLAY_FIELDS, DraftReplay
@@ -57,7 +57,7 @@ def draw_self_check(report: SimulationHandle) -> Markup:
     """Draw whether the recorded policies reproduce their decisions; only then a comparison means anything."""
     check = report.self_check
     if check.unexpected_flips:
-        return widgets.pill(f"self-check: {count(check.unexpected_flips)} unexpected flips", "bad", "warn")
+        return widgets.pill(f"self-check: {plural(check.unexpected_flips, 'unexpected flip')}", "bad", "warn")
     left = f", {count(check.retyped)} not comparable" if check.retyped else ""
     return widgets.pill(f"self-check: 0 unexpected flips in {count(check.decisions)}{left}", "good", "check")
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from markupsafe import Markup
 
 from attestlab.client.handles.policies import SimulationHandle
-from attestlab_dashboards.formats import count
+from attestlab_dashboards.formats import count, plural
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.copying import copy_simulation
 from attestlab_dashboards.policy.exports import export_part
@@ -44,7 +44,7 @@ def draw_sankey(data: DraftReplay, _state: PolicyState) -> Markup:
     return html(
         '{chart}<p class="sub" data-tip-line>{line}</p>',
         chart=_draw_flows(shown),
-        line=f"The largest {_MAX_FLOWS} of {len(flows)}; {count(rest)} flips more are not drawn." if rest else " ",
+        line=f"The largest {_MAX_FLOWS} of {len(flows)}, without {plural(rest, 'flip')}." if rest else " ",
     )
 
 

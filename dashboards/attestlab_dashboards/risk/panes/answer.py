@@ -13,7 +13,7 @@ from attestlab import Lab
 from attestlab.client.analysis.row_iterator import Row
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.cells import read_number, read_text, read_whole
-from attestlab_dashboards.formats import count, percent
+from attestlab_dashboards.formats import count, percent, plural
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk.context import SharedLoad, load_period
 from attestlab_dashboards.risk.filters import IN_RANGE, bind, conditions_of, mentions, write_copy
@@ -165,8 +165,8 @@ def draw_answer(answer: RiskAnswer, state: RiskState) -> Markup:
         return html("No signal was escalated in the time shown, <b>{shown}</b>.", shown=shown)
     if not answer.stands_out:
         return html(
-            "Nothing stands out: at most <b>{escalated}</b> escalations {step} (usually {usual}), {when}.",
-            escalated=count(answer.escalated),
+            "Nothing stands out: at most <b>{escalated}</b> {step} (usually {usual}), {when}.",
+            escalated=plural(answer.escalated, "escalation"),
             step=state.shown_window.step_words,
             usual=f"{answer.usual:g}",
             when=write_step(answer.start, answer.period),

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from attestlab.client.handles.risk import CaseHandle
 from attestlab_dashboards import axes, icons
-from attestlab_dashboards.formats import count, short_id, time_tag, utc
+from attestlab_dashboards.formats import count, plural, short_id, time_tag, utc
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk import forms
 from attestlab_dashboards.risk.panes.who import FACTOR_HUES, ScoreFactor
@@ -74,13 +74,20 @@ def _draw_seen(profile: EntityProfile) -> Markup:
     if profile.first_seen is None or profile.last_seen is None:
         return html(". No signal is about it or names it.")
     return html(
-        ", first seen {first}. {signals} signals {verb} it, {escalated} of them escalated; the last one {last}.",
+        ", first seen {first}. {signals} {verb} it, {escalated} of them escalated; the last one {last}.",
         first=utc(profile.first_seen),
-        signals=count(profile.signals),
-        verb="name" if profile.is_named_only else "are about or name",
+        signals=plural(profile.signals, "signal"),
+        verb=_choose_verb(profile),
         escalated=count(profile.escalated),
         last=time_tag(profile.last_seen, profile.now),
     )
+
+
+def _choose_verb(profile: EntityProfile) -> str:
+    is_one = profile.signals == 1
+    if profile.is_named_only:
+        return "names" if is_one else "name"
+    return "is about or names" if is_one else "are about or name"
 
 
 def _draw_line(profile: EntityProfile) -> Markup:
@@ -205,11 +212,11 @@ def _draw_cases(profile: EntityProfile) -> Markup:
 
 def _draw_case(case: CaseHandle, profile: EntityProfile) -> Markup:
     return html(
-        '<div class="rk-case">{id} {state} <span class="small muted">{signals} signals, highest score {score}, opened '
+        '<div class="rk-case">{id} {state} <span class="small muted">{signals}, highest score {score}, opened '
         "{opened}</span>{note}{form}</div>",
         id=short_id(str(case.id)),
         state=draw_state(case.outcome or case.status),
-        signals=count(case.signal_count),
+        signals=plural(case.signal_count, "signal"),
         score=f"{case.max_score:.4g}",
         opened=time_tag(case.opened_at, profile.now),
         note=html('<p class="small">{note}</p>', note=case.note) if case.note else NOTHING,

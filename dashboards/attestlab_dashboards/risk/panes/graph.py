@@ -16,7 +16,7 @@ from attestlab.client.handles.risk import GraphHandle
 from attestlab.core.errors import NotFound
 from attestlab.risk.entities.shapes import EdgeOut, EntityNameOut, NodeOut, RingOut
 from attestlab.risk.rules import Entity, EntityType
-from attestlab_dashboards.formats import count, day
+from attestlab_dashboards.formats import count, day, plural
 from attestlab_dashboards.lake_query import write_python
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk.layout import place_nodes
@@ -129,7 +129,8 @@ def read_graph(view: EntityGraphView | None, _state: RiskState) -> str:
     label = f"{kind_of(view.focus.type)} {label_of(view.focus, view.names)}"
     why = "" if view.is_chosen else f", which stands out {write_step(view.answer.start, view.answer.period)}"
     more = "; more entities were left out" if view.graph.truncated else ""
-    return f"Around {label}{why}: {count(len(view.graph.nodes))} entities, {count(len(view.graph.edges))} links{more}"
+    size = f"{plural(len(view.graph.nodes), 'entity', 'entities')}, {plural(len(view.graph.edges), 'link')}"
+    return f"Around {label}{why}: {size}{more}"
 
 
 def _draw_choices(view: EntityGraphView, state: RiskState) -> Markup:
@@ -218,9 +219,8 @@ def _write_tip(node: NodeOut, entity: Entity, view: EntityGraphView) -> str:
     score = "" if node.max_score is None else f", highest score {node.max_score:.4g}"
     state = ", open case" if node.open_case else ""
     listed = f", on the {node.list} list" if node.list else ""
-    return (
-        f"{kind_of(node.type)} {label_of(entity, view.names)}: {count(node.signal_count)} signals{score}{state}{listed}"
-    )
+    signals = plural(node.signal_count, "signal")
+    return f"{kind_of(node.type)} {label_of(entity, view.names)}: {signals}{score}{state}{listed}"
 
 
 def _draw_shape(kind: str, size: int) -> Markup:
@@ -259,11 +259,12 @@ def _draw_edge(edge: EdgeOut, places: _Places, rings: Sequence[RingOut]) -> Mark
     (x0, y0), (x1, y1) = places[_name(edge.source)], places[_name(edge.target)]
     ends = {_name(edge.source), _name(edge.target)}
     is_in_ring = any(ends <= {_name(each) for each in [*ring.users, *ring.shared]} for ring in rings)
+    times = plural(edge.count, "time")
     return html(
         '<path class="rk-edge{ring}" d="{line}" data-tip="{tip}"/>',
         ring=" rk-ring-edge" if is_in_ring else "",
         line=f"M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}",
-        tip=f"{edge.source.id} and {edge.target.id}: {edge.count} times by {edge.kind}, last {day(edge.last_seen)}",
+        tip=f"{edge.source.id} and {edge.target.id}: {times} by {edge.kind}, last {day(edge.last_seen)}",
     )
 
 

@@ -15,7 +15,7 @@ from attestlab.orgs.rules import Scope
 from attestlab.risk.enforcement.shapes import CaseOut
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards import icons
-from attestlab_dashboards.formats import ago, count
+from attestlab_dashboards.formats import ago, count, plural
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk.forms import OUTCOMES
 from attestlab_dashboards.risk.names import load_issuer_names
@@ -212,7 +212,7 @@ def _draw_section(section: Section, found: Queue, state: RiskState) -> Markup:
         key=section.key,
         icon=icons.draw(KINDS[state.queue][2]),
         label=label,
-        number="1 case" if section.count == 1 else f"{count(section.count)} cases",
+        number=plural(section.count, "case"),
         show=button(f"Show all {count(section.count)}", ev="group", v=f"{state.queue}:{section.key}")
         if more
         else NOTHING,

@@ -15,7 +15,7 @@ from attestlab.client.handles.risk import RiskSimulationHandle
 from attestlab.simulation.risk.shapes import CurvePointOut
 from attestlab_dashboards import axes
 from attestlab_dashboards.cells import read_text
-from attestlab_dashboards.formats import count, percent
+from attestlab_dashboards.formats import count, percent, plural
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk.context import load_context
 from attestlab_dashboards.risk.state import RiskState
@@ -107,7 +107,8 @@ def read_what_if(found: WhatIf, _state: RiskState) -> str:
     """Write the second line of the card."""
     labels = found.result.labels
     cases = labels.fraud.cases + labels.legitimate.cases
-    return f"Counted on the {count(_count_labelled(found))} labelled signals of {count(cases)} closed cases, all time"
+    signals = plural(_count_labelled(found), "labelled signal")
+    return f"Counted on {signals} of {plural(cases, 'closed case')}, all time"
 
 
 def _count_labelled(found: WhatIf) -> int:
@@ -175,7 +176,7 @@ def _draw_verdict(found: WhatIf) -> Markup:
         pill("better than live", "good", "check") if promotion.is_better else pill("not proved better", "warn", "warn")
     )
     new = sum(flip.count for flip in found.result.flips if flip.to == "escalate" and flip.label == "none")
-    more = f" It would also escalate {count(new)} signals that no case has judged." if new else ""
+    more = f" It would also escalate {plural(new, 'signal')} that no case has judged." if new else ""
     return html('<p class="small">{mark} {summary}{more}</p>', mark=mark, summary=promotion.summary.strip(), more=more)
 
 

@@ -105,7 +105,7 @@ def _draw_volume(overview: RiskOverview, state: RiskState) -> Markup:
     bars = join(_draw_column(overview, place, ticks[-1]) for place in range(len(overview.period.steps)))
     most = max(range(len(totals)), key=totals.__getitem__)
     summary = (
-        f"{formats.count(sum(totals))} signals; most, {formats.count(totals[most])}, "
+        f"{formats.plural(sum(totals), 'signal')}; most, {formats.count(totals[most])}, "
         f"{write_step(overview.period.time_of(overview.period.steps[most]), overview.period)}"
     )
     drawn = join([axes.draw_grid(ticks), bars])
@@ -143,7 +143,7 @@ def _write_tip(overview: RiskOverview, place: int) -> str:
         if values[place]
     )
     start = overview.period.time_of(overview.period.steps[place])
-    numbers = f"{formats.count(step.signals)} signals, {formats.count(step.escalated)} escalated"
+    numbers = f"{formats.plural(step.signals, 'signal')}, {formats.count(step.escalated)} escalated"
     return f"{write_step(start, overview.period)}: {numbers}" + (f" ({parts})" if parts else "")
 
 
@@ -207,7 +207,7 @@ def _draw_density(timeline: RiskTimeline, state: RiskState) -> Markup:
         y=f"{100 - threshold:.2f}",
     )
     total = sum(cell.signals for cell in overview.density)
-    summary = f"Scores of {formats.count(total)} signals over time; from {threshold:g} on they are escalated"
+    summary = f"Scores of {formats.plural(total, 'signal')} over time; from {threshold:g} on they are escalated"
     drawn = join([image, _draw_selected_box(overview.period, state)])
     plot = _draw_plot(overview.period, drawn, summary, brush="brush")
     return html(
@@ -253,11 +253,11 @@ def _draw_selection(overview: RiskOverview, state: RiskState) -> Markup:
     if not chips:
         return NOTHING
     return html(
-        '<div class="chips rk-selection">{chips}<span class="small"><b>{signals}</b> signals selected, '
-        "<b>{entities}</b> entities</span></div>",
+        '<div class="chips rk-selection">{chips}<span class="small"><b>{signals}</b> selected, '
+        "<b>{entities}</b></span></div>",
         chips=join(chips),
-        signals=formats.count(overview.now.signals),
-        entities=formats.count(overview.now.entities),
+        signals=formats.plural(overview.now.signals, "signal"),
+        entities=formats.plural(overview.now.entities, "entity", "entities"),
     )
 
 

@@ -15,7 +15,7 @@ from attestlab.client.analysis.row_iterator import Row
 from attestlab.client.analysis.rows import Rows
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.cells import read_number, read_text, read_time, read_whole
-from attestlab_dashboards.formats import count, time_tag
+from attestlab_dashboards.formats import count, plural, time_tag
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk.context import load_context, load_period
 from attestlab_dashboards.risk.filters import IN_PERIOD, bind, conditions_of, write_copy
@@ -224,7 +224,8 @@ def read_who(who: Who, state: RiskState) -> str:
     """Write the second line of the card."""
     order = {"score": "highest score", "signals": "most signals", "escalated": "most escalations", "seen": "last seen"}
     words = order[state.sort.lstrip("-")]
-    return f"{count(who.found.count)} entities by {words}" + ("" if state.sort.startswith("-") else ", reversed")
+    entities = plural(who.found.count, "entity", "entities")
+    return f"{entities} by {words}" + ("" if state.sort.startswith("-") else ", reversed")
 
 
 def _draw_culprits(answer: RiskAnswer) -> Markup:
@@ -243,12 +244,12 @@ def _draw_culprits(answer: RiskAnswer) -> Markup:
     )
     return html(
         '<p class="rk-culprits"><span class="muted">Behind {when}</span>{entities}'
-        '<span class="muted">{kind}, named by {signals} of {escalated} escalated signals</span></p>',
+        '<span class="muted">{kind}, named by {signals} of {escalated}</span></p>',
         when=write_step(answer.start, answer.period),
         entities=entities,
         kind=kind_of(culprit.entities[0].type),
         signals=count(culprit.signals),
-        escalated=count(answer.escalated),
+        escalated=plural(answer.escalated, "escalated signal"),
     )
 
 

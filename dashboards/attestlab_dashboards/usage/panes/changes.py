@@ -9,7 +9,7 @@ from markupsafe import Markup
 from attestlab.billing.rules import format_money
 from attestlab.billing.shapes import EffectOut
 from attestlab.orgs.rules import Scope
-from attestlab_dashboards.formats import count
+from attestlab_dashboards.formats import count, plural
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.usage.changes import (
@@ -21,7 +21,7 @@ from attestlab_dashboards.usage.changes import (
     write_previews_python,
 )
 from attestlab_dashboards.usage.state import METERS, UsageState
-from attestlab_dashboards.usage.words import plural, write_change, write_date, write_limit, write_resource
+from attestlab_dashboards.usage.words import write_change, write_date, write_limit, write_resource
 from attestlab_dashboards.widgets import TableColumn, button, pill, table
 
 _COLUMNS: Final = (

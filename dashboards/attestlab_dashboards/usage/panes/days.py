@@ -10,14 +10,14 @@ from markupsafe import Markup
 from attestlab.billing.rules import THRESHOLDS
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import axes
-from attestlab_dashboards.formats import count, percent
+from attestlab_dashboards.formats import count, percent, plural
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.usage.changes import UsageReport, load_report
 from attestlab_dashboards.usage.forecast import MeterDay
 from attestlab_dashboards.usage.overview import UsageOverview, export_days, write_days_sql
 from attestlab_dashboards.usage.state import UsageState
-from attestlab_dashboards.usage.words import plural, write_date
+from attestlab_dashboards.usage.words import write_date
 from attestlab_dashboards.widgets import empty
 
 FIRST_THRESHOLD: Final = THRESHOLDS[0]  # percent

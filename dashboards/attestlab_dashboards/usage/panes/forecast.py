@@ -13,7 +13,7 @@ from attestlab.billing.rules import THRESHOLDS
 from attestlab.client.analysis.rows import Rows
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import axes
-from attestlab_dashboards.formats import count
+from attestlab_dashboards.formats import count, plural
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
@@ -22,7 +22,7 @@ from attestlab_dashboards.usage.forecast import MIN_WEEKS, WEEK_DAYS, WEEKS, For
 from attestlab_dashboards.usage.overview import UsageOverview
 from attestlab_dashboards.usage.panes.days import draw_limit_lines, draw_limit_names
 from attestlab_dashboards.usage.state import UsageState
-from attestlab_dashboards.usage.words import plural, write_date, write_limit
+from attestlab_dashboards.usage.words import write_date, write_limit
 from attestlab_dashboards.widgets import empty, pill
 
 _AHEAD_DAYS: Final = 60  # that the chart shows at most

@@ -12,12 +12,11 @@ from attestlab.billing.rules import format_money
 from attestlab.client.analysis.rows import Rows
 from attestlab.client.handles.billing import InvoiceHandle
 from attestlab.orgs.rules import Scope
-from attestlab_dashboards.formats import day
+from attestlab_dashboards.formats import day, plural
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import html, join
 from attestlab_dashboards.usage.state import UsageState
-from attestlab_dashboards.usage.words import plural
 from attestlab_dashboards.widgets import PAGE_ROWS, TableColumn, Tone, count_pages, empty, pager, pill, table
 
 _ALL: Final = """SELECT number, CAST(status AS VARCHAR) AS status, period_start, period_end, amount_minor, currency,
