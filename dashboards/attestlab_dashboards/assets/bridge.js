@@ -338,7 +338,7 @@ function makeQueue({ root, scope, send }) {
   });
 
   return {
-    refocus() { mustFocus = true; },
+    refocus() { mustFocus = !root.querySelector('[role="dialog"]'); },
     painted() {
       group = null;
       if (mustFocus) { mustFocus = false; focus(place); }
@@ -353,7 +353,11 @@ function makeQueue({ root, scope, send }) {
       return isWhole;
     },
     press(event, focused) {
-      if (!list() || event.ctrlKey || event.metaKey || event.altKey || root.querySelector('[role="dialog"]')) return;
+      if (!list() || event.ctrlKey || event.metaKey || event.altKey) return;
+      const isWriting = focused?.matches?.("input:not([data-pick]), select, textarea");
+      const undo = event.key === "u" && !isWriting && document.querySelector("#al-notices .al-undo");
+      if (undo) { event.preventDefault(); return undo.click(); }
+      if (root.querySelector('[role="dialog"]')) return;
       const inForm = focused?.closest?.("[data-decide]");
       if (inForm && event.key === "Escape") { event.preventDefault(); return leaveForm(); }
       if (inForm && focused.matches("input, select")) return;
@@ -362,7 +366,6 @@ function makeQueue({ root, scope, send }) {
       const outcome = OUTCOMES[Number(event.key) - 1];
       const step = MOVES[event.key];
       if (event.key === "?") toggleKeys();
-      else if (event.key === "u") document.querySelector("#al-notices .al-undo")?.click();
       else if (step && isHere) focus(place + step);
       else if (event.key === "j" || (event.key === "k" && !isHere)) focus(place);
       else if (outcome && (isHere || inForm)) choose(outcome);

@@ -10,9 +10,10 @@ from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab.client.handles.risk import CaseResultHandle
-from attestlab.core.errors import ValidationFailed
+from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.orgs.rules import Scope
 from attestlab.risk.rules import Entity
+from attestlab_dashboards.formats import plural
 from attestlab_dashboards.pages import Action, Notice
 from attestlab_dashboards.risk.forms import MIN_REASON, OUTCOMES, PERIODS
 from attestlab_dashboards.risk.overview import forget_overview
@@ -70,25 +71,24 @@ def remove_from_list(lab: Lab, _state: RiskState, fields: Mapping[str, str]) -> 
 
 
 def resolve(lab: Lab, _state: RiskState, fields: Mapping[str, str]) -> Notice:
-    """Resolve an open case with its outcome."""
-    outcome = fields.get("outcome", "")
-    if outcome not in OUTCOMES:
-        raise ValidationFailed(f"{outcome[:20]!r} is no outcome. Choose one of the list.")
-    case = lab.cases.resolve(fields.get("case", ""), outcome, fields.get("note", "").strip() or None)
+    """Resolve an open case with its outcome; ten seconds long it can be undone."""
+    outcome, note = _read_outcome(fields), fields.get("note", "").strip() or None
+    item = {"id": fields.get("case", ""), "outcome": outcome, "note": note}
+    (done,) = lab.cases.resolve_many([item], undo_seconds=UNDO_SECONDS)
+    if done.error is not None:
+        raise Conflict(done.error.message)
     return Notice(
         html(
-            "<b>Case resolved as {outcome}.</b> The next escalation of {entity} opens a new one.",
+            "<b>Case resolved as {outcome}.</b> The next escalation of its entity opens a new one. {undo}",
             outcome=OUTCOMES[outcome].lower(),
-            entity=case.entity_id,
+            undo=_draw_undo([str(done.id)]),
         )
     )
 
 
 def resolve_many(lab: Lab, state: RiskState, fields: Mapping[str, str]) -> Notice:
     """Resolve the chosen cases, or all of a group; ten seconds long it can be undone."""
-    outcome, note = fields.get("outcome", ""), fields.get("note", "").strip() or None
-    if outcome not in OUTCOMES:
-        raise ValidationFailed("Choose an outcome first: fraud, false alarm or inconclusive.")
+    outcome, note = _read_outcome(fields), fields.get("note", "").strip() or None
     ids = _list_cases(lab, fields)
     done = lab.cases.resolve_many(
         [{"id": each, "outcome": outcome, "note": note} for each in ids], undo_seconds=UNDO_SECONDS
@@ -97,7 +97,7 @@ def resolve_many(lab: Lab, state: RiskState, fields: Mapping[str, str]) -> Notic
     return Notice(
         html(
             "<b>{number} resolved as {outcome}.</b>{left} {undo}",
-            number=_count_cases(len(resolved)),
+            number=plural(len(resolved), "case"),
             outcome=OUTCOMES[outcome].lower(),
             left=_describe_left(done),
             undo=_draw_undo(resolved) if resolved else "",
@@ -110,7 +110,7 @@ def reopen(lab: Lab, _state: RiskState, fields: Mapping[str, str]) -> Notice:
     """Open cases again whose outcome is no label yet."""
     done = lab.cases.reopen(_list_ids(fields))
     opened = sum(each.error is None for each in done)
-    return Notice(html("<b>{number} open again.</b>{left}", number=_count_cases(opened), left=_describe_left(done)))
+    return Notice(html("<b>{number} open again.</b>{left}", number=plural(opened, "case"), left=_describe_left(done)))
 
 
 def assign(lab: Lab, _state: RiskState, fields: Mapping[str, str]) -> Notice:
@@ -118,7 +118,15 @@ def assign(lab: Lab, _state: RiskState, fields: Mapping[str, str]) -> Notice:
     person, ids = fields.get("person", ""), _list_ids(fields)[:MAX_ASSIGNED]
     for each in ids:
         lab.cases.assign(each, None if person == "no-one" else person)
-    return Notice(html("<b>{number} assigned{to}.</b>", number=_count_cases(len(ids)), to=_name_person(lab, person)))
+    return Notice(html("<b>{number} assigned{to}.</b>", number=plural(len(ids), "case"), to=_name_person(lab, person)))
+
+
+def _read_outcome(fields: Mapping[str, str]) -> str:
+    outcome = fields.get("outcome", "")
+    if outcome in OUTCOMES:
+        return outcome
+    what = f"{outcome[:20]!r} is no outcome" if outcome else "No outcome is chosen"
+    raise ValidationFailed(f"{what}. Choose one first: fraud, false alarm or inconclusive.")
 
 
 def _list_cases(lab: Lab, fields: Mapping[str, str]) -> list[str]:
@@ -135,16 +143,13 @@ def _list_ids(fields: Mapping[str, str]) -> list[str]:
     return ids
 
 
-def _count_cases(number: int) -> str:
-    return "1 case" if number == 1 else f"{number:,} cases"
-
-
 def _describe_left(done: Iterable[CaseResultHandle]) -> Markup:
     """Say how many cases stayed as they were, and why the first of them did."""
     errors = [each.error.message for each in done if each.error is not None]
     if not errors:
         return NOTHING
-    return html(" {number} stayed as it was: {why}", number=_count_cases(len(errors)), why=errors[0])
+    stayed = "stayed as it was" if len(errors) == 1 else "stayed as they were"
+    return html(" {number} {stayed}: {why}", number=plural(len(errors), "case"), stayed=stayed, why=errors[0])
 
 
 def _draw_undo(ids: Iterable[str]) -> Markup:

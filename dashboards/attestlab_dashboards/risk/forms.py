@@ -7,6 +7,7 @@ from typing import Final
 from markupsafe import Markup
 
 from attestlab.client.handles.risk import CaseHandle
+from attestlab_dashboards.formats import count
 from attestlab_dashboards.risk.profile import EntityEvent, EntityProfile
 from attestlab_dashboards.risk.words import kind_of
 from attestlab_dashboards.safe import html, join
@@ -34,11 +35,11 @@ def draw_resolution(case: CaseHandle) -> Markup:
         '<form data-act="resolve" class="rk-form"><input type="hidden" name="case" value="{id}">'
         '<label>Outcome <select name="outcome" required>{options}</select></label>'
         '<label>Note <input type="text" name="note" maxlength="1000" placeholder="What did you find?"></label>'
-        '<p class="small muted">Its {signals} signals get this label in every what-if. A resolved case stays so.</p>'
+        '<p class="small muted">Its {signals} this label in every what-if. You can undo it for ten seconds.</p>'
         '<button class="btn sm primary" data-key="resolve:{id}">Resolve the case</button></form>',
         id=str(case.id),
         options=option_list([("", "Choose an outcome"), *OUTCOMES.items()]),
-        signals=case.signal_count,
+        signals="signal gets" if case.signal_count == 1 else f"{count(case.signal_count)} signals get",
     )
 
 

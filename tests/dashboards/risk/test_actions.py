@@ -81,6 +81,26 @@ def test_a_case_is_resolved_and_the_figures_follow(own_lab: Lab) -> None:
     assert 'data-act="resolve"' not in draw(own_lab)
 
 
+def test_an_outcome_chosen_in_the_drawer_can_be_undone(own_lab: Lab) -> None:
+    (case,) = own_lab.cases.list(entity_id="victim-1")
+    notice = ACTIONS["resolve"].run(own_lab, OPEN, {"case": str(case.id), "outcome": "fraud"})
+
+    assert f'data-act="reopen" data-ids="{case.id}" data-seconds="10"' in notice.text
+    assert own_lab.cases[case.id].label_at is not None
+    ACTIONS["reopen"].run(own_lab, OPEN, {"ids": str(case.id)})
+    assert (own_lab.cases[case.id].status, own_lab.cases[case.id].outcome) == ("open", None)
+    assert 'data-act="resolve"' in draw(own_lab)
+
+
+@pytest.mark.parametrize("outcome", ["", "guilty"])
+def test_a_case_is_not_resolved_without_an_outcome(own_lab: Lab, outcome: str) -> None:
+    (case,) = own_lab.cases.list(entity_id="victim-1")
+
+    with pytest.raises(ValidationFailed, match="Choose one first: fraud, false alarm or inconclusive"):
+        ACTIONS["resolve"].run(own_lab, OPEN, {"case": str(case.id), "outcome": outcome})
+    assert own_lab.cases[case.id].status == "open"
+
+
 def test_the_form_of_a_case_chooses_no_outcome(own_lab: Lab) -> None:
     form = draw(own_lab).partition('data-act="resolve"')[2].partition("</form>")[0]
 
