@@ -58,7 +58,8 @@ def main(signals: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         files = _write_parts(Path(folder), count)
         parts = datasets.dataset(files, schema=pa.schema(list(SIGNALS.columns.items())))
-        load = partial(load_signals, encode_cases(_make_cases(count // SIGNALS_PER_ENTITY)), SignalWindow())
+        cases = _make_cases(count // SIGNALS_PER_ENTITY)
+        load = partial(load_signals, encode_cases(cases, now=datetime.now(UTC)), SignalWindow())
         session = QuerySession(open_sealed({"this": [parts]}))
         with RiskSimulation(session, read_candidate(RULES), live_rules(80.0), load, 80.0) as simulation:
             print(json.dumps({"signals": count, **_measure(simulation), "peak_mib": peak_memory_mib()}))
