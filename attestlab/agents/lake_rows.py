@@ -42,6 +42,7 @@ class AgentRow(NamedTuple):
     trust_score: float
     created_by_user_id: UUID | None
     owner_user_id: UUID | None
+    owner_left_at: datetime | None
     expires_at: datetime | None
     status_changed_at: datetime | None
     changed_index: int | None

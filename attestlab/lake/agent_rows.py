@@ -33,6 +33,7 @@ AGENTS = CurrentRows(
         "trust_score": Column(NUMBER, "How far its evidence reaches; 0.5 without any. Format: 0.000-1.000."),
         "created_by_user_id": Column(TEXT, "The person who registered it. Format: UUID, 36 characters.", nullable=True),
         "owner_user_id": Column(TEXT, "The person who answers for it. Format: UUID, 36 characters.", nullable=True),
+        "owner_left_at": Column(TIME, "When that person was removed. Format: UTC, microseconds.", nullable=True),
         "expires_at": Column(TIME, "From then on it is revoked. Format: UTC, microseconds.", nullable=True),
         "status_changed_at": Column(TIME, "When its status last changed. Format: UTC, microseconds.", nullable=True),
         "changed_index": Column(WHOLE, "The log entry of that change. Format: from 0.", nullable=True),

@@ -14,7 +14,8 @@ OLD_KEY_DAYS: Final = 90
 IDLE_DAYS: Final = 30
 _FLEET: Final = f"""WITH RECURSIVE standing AS (
   SELECT id, display_name AS name, agent_type AS kind, parent_agent_id AS parent, delegation_depth AS depth,
-    owner_user_id AS owner, scopes, delegated_scopes, delegated_until, expires_at, created_at, key_id,
+    owner_user_id AS owner, owner_left_at IS NOT NULL AS has_left, scopes, delegated_scopes, delegated_until,
+    expires_at, created_at, key_id,
     CASE WHEN expires_at <= now() THEN 'revoked' ELSE status::VARCHAR END AS status FROM agents),
 rooted AS (
   SELECT id, id AS root FROM standing WHERE parent IS NULL
@@ -26,8 +27,7 @@ worked AS (
     count(*) FILTER (ended_at IS NULL AND expires_at > now()) AS open FROM agent_sessions GROUP BY ALL),
 fleet AS (
   SELECT s.*, r.root, h.key_since, coalesce(w.open, 0) AS open, w.last,
-    s.owner IS NULL OR (len($people) > 0 AND NOT list_contains(string_split($people, ' '), s.owner::VARCHAR))
-      AS ownerless,
+    s.owner IS NULL OR s.has_left AS ownerless,
     len(list_filter(s.scopes, lambda scope: NOT starts_with(scope, '!') AND ends_with(scope, ':*'))) > 0 AS wildcard,
     s.expires_at IS NULL AS no_expiry,
     h.key_since <= now() - INTERVAL {OLD_KEY_DAYS} DAY AS old_key,
@@ -43,14 +43,14 @@ _FILTERS: Final[Mapping[str, str]] = {
 }
 
 
-def compose(state: AgentsState, people: str, select: str, **values: object) -> LakeQuery:
-    """Compose a query over `fleet` and `chosen`, with `people` of the tenant, their ids separated by spaces."""
+def compose(state: AgentsState, select: str, **values: object) -> LakeQuery:
+    """Compose a query over `fleet` and `chosen`."""
     conditions = [_FILTERS[name] for name in state.active_filters if name in _FILTERS]
     if state.finding:
         conditions.append(f"status <> 'revoked' AND {state.finding}")
     text = _FLEET.replace("{chosen}", " AND ".join(conditions) or "true") + select
     known = {name: getattr(state, name) for name in _FILTERS}
-    return LakeQuery.bind(text, {"people": people, **known, **values})
+    return LakeQuery.bind(text, {**known, **values})
 
 
 def read_people(lab: Lab) -> Mapping[str, str]:
@@ -59,8 +59,3 @@ def read_people(lab: Lab) -> Mapping[str, str]:
         return lab.people.names()
     except PermissionDenied:
         return {}
-
-
-def list_ids(people: Mapping[str, str]) -> str:
-    """List the ids of people for `compose`."""
-    return " ".join(sorted(people))

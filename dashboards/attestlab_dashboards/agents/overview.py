@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from attestlab import Lab
-from attestlab_dashboards.agents.fleet import compose, list_ids, read_people
+from attestlab_dashboards.agents.fleet import compose
 from attestlab_dashboards.agents.state import AgentsState
 
 _SELECT: Final = """SELECT count(*) AS agents, count(*) FILTER (status = 'active') AS active,
@@ -45,5 +45,5 @@ class FleetCounts(NamedTuple):
 
 def load_overview(lab: Lab, state: AgentsState) -> FleetCounts:
     """Load the counts."""
-    (row,) = compose(state, list_ids(read_people(lab)), _SELECT).read_rows(lab)
+    (row,) = compose(state, _SELECT).read_rows(lab)
     return FleetCounts(**{name: int(str(row[name])) for name in FleetCounts._fields})

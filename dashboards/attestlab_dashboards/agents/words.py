@@ -53,15 +53,13 @@ def _draw_scope(scope: str) -> Markup:
     return html("<code>{scope}</code>", scope=scope)
 
 
-def draw_owner(owner_id: str | None, names: Mapping[str, str]) -> Markup:
-    """Draw the person who answers for an agent; without any `names` the viewer may not read them."""
+def draw_owner(owner_id: str | None, names: Mapping[str, str], *, has_left: bool = False) -> Markup:
+    """Draw the person who answers for an agent; a viewer who may not read `names` sees the end of their id."""
     if owner_id is None:
         return html('<span class="warn">{icon} no person</span>', icon=icons.draw("warn"))
-    if owner_id in names:
-        return html("{name}", name=names[owner_id])
-    if not names:
-        return html("person …{end}", end=owner_id[-6:])
-    return html('<span class="warn">{icon} a person who left</span>', icon=icons.draw("warn"))
+    if has_left or (names and owner_id not in names):
+        return html('<span class="warn">{icon} a person who left</span>', icon=icons.draw("warn"))
+    return html("{name}", name=names.get(owner_id) or f"person …{owner_id[-6:]}")
 
 
 def plural(number: int, noun: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from attestlab.core.errors import AuthInvalid, ValidationFailed
 from attestlab_dashboards.agents.page import ACTIONS
-from attestlab_dashboards.agents.panes.fleet import export_listing
+from attestlab_dashboards.agents.panes.fleet import export_listing, write_listing_sql
 from attestlab_dashboards.agents.state import AgentsState
 from support.dashboards.fleets import Fleet, draw, draw_markup
 
@@ -29,15 +29,19 @@ def test_the_answer_counts_who_may_act_and_for_whom_no_person_answers(fleet: Fle
     assert "May act 2 of 3 1 suspended, 0 revoked" in draw(fleet.owner, "kpis")
 
 
-def test_a_person_who_left_is_no_owner(fleet: Fleet) -> None:
+@pytest.mark.parametrize("role", ["owner", "analyst"])
+def test_a_person_who_left_is_no_owner_for_any_viewer(fleet: Fleet, role: str) -> None:
     admin = fleet.sign_in("admin")
     agent = admin.agents.register("Orphan", scopes=["docs:read"])
     caller = fleet.installation.orgs.service_caller(fleet.tenant.tenant_id)
     fleet.installation.people.remove(UUID(str(admin.me().id)), caller=caller)
+    viewer = fleet.owner if role == "owner" else fleet.sign_in(role)
 
-    assert "For 1 of them no person answers." in draw(fleet.owner, "answer")
-    assert "Orphan worker active a person who left" in draw(fleet.owner, "fleet", finding="ownerless")
-    assert "Answers for it a person who left" in draw(fleet.owner, "agent", agent=str(agent.id))
+    assert "For 1 of them no person answers." in draw(viewer, "answer")
+    assert "Orphan worker active a person who left" in draw(viewer, "fleet", finding="ownerless")
+    assert "Answers for it a person who left" in draw(viewer, "agent", agent=str(agent.id))
+    copied = viewer.sql(write_listing_sql(AgentsState(finding="ownerless")))
+    assert [row["name"] for row in copied] == ["Orphan"]
 
 
 def test_the_filters_choose_agents_in_all_panes(fleet: Fleet) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -11,7 +12,7 @@ from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
-from attestlab_dashboards.agents.fleet import compose, list_ids, read_people
+from attestlab_dashboards.agents.fleet import compose, read_people
 from attestlab_dashboards.agents.state import FILTERS, AgentsState
 from attestlab_dashboards.agents.words import plural
 from attestlab_dashboards.formats import time_tag
@@ -62,7 +63,7 @@ class ActPage(NamedTuple):
     """A page of the lines, how many there are, and the names of people."""
 
     now: datetime
-    names: dict[str, str]
+    names: Mapping[str, str]
     lines: tuple[ActLine, ...]
     acts: int
     page: int
@@ -70,26 +71,25 @@ class ActPage(NamedTuple):
 
 def load_acts(lab: Lab, state: AgentsState) -> ActPage:
     """Load a page of the lines."""
-    names = dict(read_people(lab))
-    rows = compose(state, list_ids(names), _PAGE, page=state.acts_page - 1).read_rows(lab)
+    rows = compose(state, _PAGE, page=state.acts_page - 1).read_rows(lab)
     acts, place = (int(str(rows[0][name])) for name in ("acts", "place")) if rows else (0, 1)
     lines = tuple(ActLine(**{name: row[name] for name in ActLine._fields}) for row in rows)  # type: ignore[arg-type]  # the query's types
-    return ActPage(lab.now(), names, lines, acts, (place - 1) // ACT_ROWS + 1)
+    return ActPage(lab.now(), read_people(lab), lines, acts, (place - 1) // ACT_ROWS + 1)
 
 
-def compose_acts(state: AgentsState, people: str) -> LakeQuery:
+def compose_acts(state: AgentsState) -> LakeQuery:
     """Compose the query of all lines."""
-    return compose(state, people, f"{_ALL} ORDER BY seq DESC")
+    return compose(state, f"{_ALL} ORDER BY seq DESC")
 
 
 def export_acts(lab: Lab, state: AgentsState) -> Rows:
     """Return all lines."""
-    return compose_acts(state, list_ids(read_people(lab))).read(lab)
+    return compose_acts(state).read(lab)
 
 
 def write_acts_sql(state: AgentsState) -> str:
-    """Write the query of all lines, in which only agents without an owner are ownerless."""
-    return compose_acts(state, "").to_sql()
+    """Write the query of all lines."""
+    return compose_acts(state).to_sql()
 
 
 def write_reading(page: ActPage, _state: AgentsState) -> str:

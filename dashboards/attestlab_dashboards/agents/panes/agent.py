@@ -19,6 +19,7 @@ from attestlab_dashboards.agents.fleet import read_people
 from attestlab_dashboards.agents.state import AgentsState
 from attestlab_dashboards.agents.words import draw_owner, draw_scopes, draw_status, plural
 from attestlab_dashboards.formats import count, day, short_id, time_tag
+from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 
@@ -38,6 +39,7 @@ class AgentSubject(NamedTuple):
     now: datetime
     names: Mapping[str, str]
     agent: AgentHandle
+    has_left: bool
     hops: tuple[AgentHop, ...]
     may_change: bool
 
@@ -52,7 +54,13 @@ def load_subject(lab: Lab, state: AgentsState) -> AgentSubject | None:
         return None
     agent = lab.agents[state.agent]
     may_change = Scope.AGENTS_WRITE.value in lab.me().credential.scopes
-    return AgentSubject(lab.now(), read_people(lab), agent, _load_hops(lab, agent), may_change)
+    return AgentSubject(lab.now(), read_people(lab), agent, _has_left(lab, agent), _load_hops(lab, agent), may_change)
+
+
+def _has_left(lab: Lab, agent: AgentHandle) -> bool:
+    """Whether the person who answered for an agent was removed; any viewer may know."""
+    query = "SELECT 1 FROM agents WHERE id = $agent AND owner_left_at IS NOT NULL"
+    return bool(LakeQuery.bind(query, {"agent": str(agent.id)}).read_rows(lab))
 
 
 def _load_hops(lab: Lab, agent: AgentHandle) -> tuple[AgentHop, ...]:
@@ -117,13 +125,18 @@ def _draw_facts(subject: AgentSubject) -> Markup:
         "<dt>Ends</dt><dd>{ends}</dd></dl>",
         status=draw_status(agent.status),
         kind=agent.agent_type,
-        owner=draw_owner(None if agent.owner_user_id is None else str(agent.owner_user_id), subject.names),
+        owner=_draw_answering(subject),
         scopes=draw_scopes(agent.effective_scopes),
         trust=f"{agent.trust_score:.3f}, {agent.trust_level}",
         sessions=count(agent.session_count),
         active=time_tag(agent.last_active_at, now) if agent.last_active_at else "never",
         ends=day(agent.expires_at, now) if agent.expires_at else "no expiry",
     )
+
+
+def _draw_answering(subject: AgentSubject) -> Markup:
+    owner = subject.agent.owner_user_id
+    return draw_owner(None if owner is None else str(owner), subject.names, has_left=subject.has_left)
 
 
 def _draw_changes(subject: AgentSubject) -> Markup:

@@ -13,7 +13,7 @@ from attestlab.client.analysis.rows import Rows
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.agents.filters import draw_nothing_found
-from attestlab_dashboards.agents.fleet import compose, list_ids, read_people
+from attestlab_dashboards.agents.fleet import compose, read_people
 from attestlab_dashboards.agents.state import FILTERS, AgentsState
 from attestlab_dashboards.agents.words import draw_owner, draw_status, plural
 from attestlab_dashboards.formats import count, time_tag
@@ -22,7 +22,7 @@ from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import html, join
 from attestlab_dashboards.widgets import PAGE_ROWS, TableColumn
 
-_COLUMNS: Final = "id, name, kind, status, owner, depth, scopes, old_key, key_since, open, last"
+_COLUMNS: Final = "id, name, kind, status, owner, has_left, depth, scopes, old_key, key_since, open, last"
 _ORDERS: Final[Mapping[str, str]] = {
     "name": "lower(name)",
     "type": "kind",
@@ -43,6 +43,7 @@ class ListedAgent(NamedTuple):
     kind: str
     status: str
     owner: str | None
+    has_left: bool
     depth: int
     scopes: list[str]
     old_key: bool
@@ -61,33 +62,32 @@ class AgentPage(NamedTuple):
     page: int
 
 
-def compose_listing(state: AgentsState, people: str, *, page: int | None = None) -> LakeQuery:
+def compose_listing(state: AgentsState, *, page: int | None = None) -> LakeQuery:
     """Compose the query of one page, or of all rows; a page behind the last one is the last one."""
     name, is_down = state.sort.removeprefix("-"), state.sort.startswith("-")
     order = f"{_ORDERS[name]} {'DESC' if is_down else 'ASC'} NULLS LAST, lower(name), id"
     if page is None:
-        return compose(state, people, f"SELECT {_COLUMNS} FROM chosen ORDER BY {order}")
+        return compose(state, f"SELECT {_COLUMNS} FROM chosen ORDER BY {order}")
     paged = f"""SELECT {_COLUMNS}, count(*) OVER () AS agents, row_number() OVER (ORDER BY {order}) AS place
 FROM chosen QUALIFY (place - 1) // {PAGE_ROWS} = least($page, (agents - 1) // {PAGE_ROWS}) ORDER BY place"""
-    return compose(state, people, paged, page=page - 1)
+    return compose(state, paged, page=page - 1)
 
 
 def load_listing(lab: Lab, state: AgentsState) -> AgentPage:
     """Load a page of the table."""
-    names = read_people(lab)
-    rows = compose_listing(state, list_ids(names), page=state.page).read_rows(lab)
+    rows = compose_listing(state, page=state.page).read_rows(lab)
     agents, place = (int(str(rows[0][name])) for name in ("agents", "place")) if rows else (0, 1)
-    return AgentPage(lab.now(), names, tuple(map(_read_row, rows)), agents, (place - 1) // PAGE_ROWS + 1)
+    return AgentPage(lab.now(), read_people(lab), tuple(map(_read_row, rows)), agents, (place - 1) // PAGE_ROWS + 1)
 
 
 def export_listing(lab: Lab, state: AgentsState) -> Rows:
     """Return all chosen agents, in the order of the table."""
-    return compose_listing(state, list_ids(read_people(lab))).read(lab)
+    return compose_listing(state).read(lab)
 
 
 def write_listing_sql(state: AgentsState) -> str:
-    """Write the query of all chosen agents, in which only agents without an owner are ownerless."""
-    return compose_listing(state, "").to_sql()
+    """Write the query of all chosen agents."""
+    return compose_listing(state).to_sql()
 
 
 def _read_row(row: dict[str, object]) -> ListedAgent:
@@ -134,7 +134,7 @@ def _draw_row(row: ListedAgent, page: AgentPage) -> list[Markup]:
         html("<b>{name}</b>", name=row.name),
         html("{kind}", kind=row.kind),
         draw_status(row.status),
-        draw_owner(row.owner, page.names),
+        draw_owner(row.owner, page.names, has_left=row.has_left),
         _draw_granted(row.scopes),
         html("{depth}", depth=count(row.depth)),
         _draw_key(row, page.now),

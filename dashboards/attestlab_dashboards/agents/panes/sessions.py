@@ -11,7 +11,7 @@ from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
-from attestlab_dashboards.agents.fleet import compose, list_ids, read_people
+from attestlab_dashboards.agents.fleet import compose
 from attestlab_dashboards.agents.state import FILTERS, AgentsState
 from attestlab_dashboards.agents.words import draw_status, plural
 from attestlab_dashboards.formats import time_tag
@@ -72,15 +72,14 @@ class SessionPage(NamedTuple):
     page: int
 
 
-def compose_sessions(state: AgentsState, people: str) -> LakeQuery:
+def compose_sessions(state: AgentsState) -> LakeQuery:
     """Compose the query of all sessions."""
-    return compose(state, people, f"{_ALL} ORDER BY x.created_at DESC, x.id DESC")
+    return compose(state, f"{_ALL} ORDER BY x.created_at DESC, x.id DESC")
 
 
 def load_sessions(lab: Lab, state: AgentsState) -> SessionPage:
     """Load a page of the sessions."""
-    query = compose(state, list_ids(read_people(lab)), _PAGE, page=state.sessions_page - 1)
-    rows = query.read_rows(lab)
+    rows = compose(state, _PAGE, page=state.sessions_page - 1).read_rows(lab)
     sessions, place = (int(str(rows[0][name])) for name in ("sessions", "place")) if rows else (0, 1)
     listed = tuple(SessionRow(**{name: row[name] for name in SessionRow._fields}) for row in rows)  # type: ignore[arg-type]  # the query's types
     return SessionPage(lab.now(), listed, sessions, (place - 1) // SESSION_ROWS + 1)
@@ -88,12 +87,12 @@ def load_sessions(lab: Lab, state: AgentsState) -> SessionPage:
 
 def export_sessions(lab: Lab, state: AgentsState) -> Rows:
     """Return all sessions of the chosen agents."""
-    return compose_sessions(state, list_ids(read_people(lab))).read(lab)
+    return compose_sessions(state).read(lab)
 
 
 def write_sessions_sql(state: AgentsState) -> str:
-    """Write the query of all these sessions, in which only agents without an owner are ownerless."""
-    return compose_sessions(state, "").to_sql()
+    """Write the query of all these sessions."""
+    return compose_sessions(state).to_sql()
 
 
 def write_reading(page: SessionPage, _state: AgentsState) -> str:

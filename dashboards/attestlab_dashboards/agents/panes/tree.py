@@ -13,7 +13,7 @@ from attestlab.agents.effective_scopes import compute_effective_scopes
 from attestlab.client.analysis.rows import Rows
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
-from attestlab_dashboards.agents.fleet import compose, list_ids, read_people
+from attestlab_dashboards.agents.fleet import compose
 from attestlab_dashboards.agents.state import AgentsState
 from attestlab_dashboards.agents.words import draw_scopes, draw_status, plural
 from attestlab_dashboards.lake_query import LakeQuery
@@ -67,30 +67,30 @@ class DelegationTree(NamedTuple):
 
 def load_tree(lab: Lab, state: AgentsState) -> DelegationTree:
     """Load the chosen tree, or else the largest one."""
-    people, everything = list_ids(read_people(lab)), AgentsState()
-    roots = compose(everything, people, _ROOTS).read_rows(lab)
+    everything = AgentsState()
+    roots = compose(everything, _ROOTS).read_rows(lab)
     listed = tuple(TreeRoot(str(row["id"]), str(row["name"]), int(str(row["agents"]))) for row in roots)
     chosen = state.tree or (listed[0].id if listed else "")
-    rows = compose(everything, people, _NODES, root=chosen).read_rows(lab) if chosen else []
+    rows = compose(everything, _NODES, root=chosen).read_rows(lab) if chosen else []
     trees, agents = (int(str(found[0][name])) if found else 0 for found, name in ((roots, "trees"), (rows, "agents")))
     return DelegationTree(lab.now(), listed, trees, chosen, tuple(map(_read_node, rows)), agents)
 
 
-def _compose_chosen(state: AgentsState, people: str) -> LakeQuery:
+def _compose_chosen(state: AgentsState) -> LakeQuery:
     """Compose the rows of the chosen tree, or else of the largest one, all of them."""
     root = "$root" if state.tree else f"(SELECT id FROM ({_ROOTS}) LIMIT 1)"
     chosen = {"root": state.tree} if state.tree else {}
-    return compose(AgentsState(), people, f"SELECT {_COLUMNS} FROM fleet WHERE root = {root} {_ORDER}", **chosen)
+    return compose(AgentsState(), f"SELECT {_COLUMNS} FROM fleet WHERE root = {root} {_ORDER}", **chosen)
 
 
 def write_tree_sql(state: AgentsState) -> str:
     """Write the query of the tree, to copy."""
-    return _compose_chosen(state, "").to_sql()
+    return _compose_chosen(state).to_sql()
 
 
 def export_tree(lab: Lab, state: AgentsState) -> Rows:
     """Export the agents of the tree, with their scopes and those of the delegation."""
-    return _compose_chosen(state, list_ids(read_people(lab))).read(lab)
+    return _compose_chosen(state).read(lab)
 
 
 def _read_node(row: dict[str, object]) -> TreeNode:
