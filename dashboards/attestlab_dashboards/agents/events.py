@@ -8,7 +8,7 @@ from typing import Final
 from attestlab_dashboards.agents.state import FILTERS, AgentsState
 from attestlab_dashboards.state import Reducer, set_parameter, toggle_parameter
 
-_PAGES: Final = ("page", "sessions_page", "acts_page")  # of what the filters narrow
+_PAGES: Final = ("page", "review_page", "sessions_page", "acts_page")  # of what the filters narrow
 _FIRST_PAGES: Final = dict.fromkeys(_PAGES, "")
 
 

@@ -1,4 +1,4 @@
-"""The filters of the page: the state and type of agents, and what a review would find."""
+"""The filters of the page: the state and type of agents, and the finding that the review was narrowed to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from attestlab.agents.rules import AgentStatus, AgentType
 from attestlab_dashboards import widgets
-from attestlab_dashboards.agents.state import FINDINGS, AgentsState
+from attestlab_dashboards.agents.state import AgentsState
 from attestlab_dashboards.agents.words import FINDING_WORDS
 from attestlab_dashboards.pages import Facts
 from attestlab_dashboards.safe import NOTHING, html, join
@@ -17,14 +17,13 @@ from attestlab_dashboards.safe import NOTHING, html, join
 def draw_filters(state: AgentsState, _facts: Facts) -> Markup:
     """Draw the filters, and the way back to all agents if one is set."""
     reset = widgets.chip("Reset", ev="clear", v="all", pressed=False, removable=True)
-    findings = [
-        widgets.chip(FINDING_WORDS[name], ev="finding", v=name, pressed=state.finding == name) for name in FINDINGS
-    ]
+    words = FINDING_WORDS[state.finding] if state.finding else ""
+    finding = widgets.chip(words, ev="finding", v=state.finding, pressed=True, removable=True) if words else NOTHING
     return join(
         [
             _draw_choice("State", "status", list(map(str, AgentStatus)), state.status),
             _draw_choice("Type", "kind", list(map(str, AgentType)), state.kind),
-            *findings,
+            finding,
             reset if state.active_filters else NOTHING,
         ]
     )

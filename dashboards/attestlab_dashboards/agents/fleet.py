@@ -11,6 +11,7 @@ from attestlab_dashboards.agents.state import AgentsState
 from attestlab_dashboards.lake_query import LakeQuery
 
 OLD_KEY_DAYS: Final = 90
+EXPIRING_DAYS: Final = 7
 IDLE_DAYS: Final = 30
 _FLEET: Final = f"""WITH RECURSIVE standing AS (
   SELECT id, display_name AS name, agent_type AS kind, parent_agent_id AS parent, delegation_depth AS depth,
@@ -31,7 +32,8 @@ fleet AS (
     len(list_filter(s.scopes, lambda scope: NOT starts_with(scope, '!') AND ends_with(scope, ':*'))) > 0 AS wildcard,
     s.expires_at IS NULL AS no_expiry,
     h.key_since <= now() - INTERVAL {OLD_KEY_DAYS} DAY AS old_key,
-    coalesce(w.last, s.created_at) <= now() - INTERVAL {IDLE_DAYS} DAY AS idle
+    coalesce(w.last, s.created_at) <= now() - INTERVAL {IDLE_DAYS} DAY AS idle,
+    coalesce(s.expires_at <= now() + INTERVAL {EXPIRING_DAYS} DAY, false) AS expiring
   FROM standing s LEFT JOIN rooted r ON r.id = s.id LEFT JOIN held h ON h.kid = s.key_id
     LEFT JOIN worked w ON w.agent_id = s.id),
 chosen AS (SELECT * FROM fleet WHERE {{chosen}})

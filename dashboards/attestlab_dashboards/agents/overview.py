@@ -15,11 +15,12 @@ _SELECT: Final = """SELECT count(*) AS agents, count(*) FILTER (status = 'active
   count(*) FILTER (status <> 'revoked' AND no_expiry) AS no_expiry,
   count(*) FILTER (status <> 'revoked' AND old_key) AS old_key,
   count(*) FILTER (status <> 'revoked' AND idle) AS idle,
+  count(*) FILTER (status <> 'revoked' AND expiring) AS expiring,
   coalesce(sum(open), 0)::BIGINT AS sessions, count(*) FILTER (open > 0) AS working FROM chosen"""
 
 
 class FleetCounts(NamedTuple):
-    """Counts of the chosen agents; from `ownerless` to `idle` of those that are not revoked.
+    """Counts of the chosen agents; from `ownerless` to `expiring` of those that are not revoked.
 
     `sessions` are the open ones, and `working` the agents that have one.
     """
@@ -34,6 +35,7 @@ class FleetCounts(NamedTuple):
     no_expiry: int
     old_key: int
     idle: int
+    expiring: int
     sessions: int
     working: int
 

@@ -10,7 +10,7 @@ from attestlab.core.errors import ValidationFailed
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards.agents.events import EVENTS, close_question
 from attestlab_dashboards.agents.filters import draw_filters
-from attestlab_dashboards.agents.panes import acts, agent, answer, confirm, fleet, kpis, sessions, tree
+from attestlab_dashboards.agents.panes import acts, agent, answer, confirm, fleet, kpis, review, sessions, tree
 from attestlab_dashboards.agents.state import AgentsState
 from attestlab_dashboards.agents.words import plural
 from attestlab_dashboards.pages import Action, DashboardPage, Notice
@@ -70,6 +70,7 @@ PAGE: Final = DashboardPage(
         answer.PANE,
         kpis.PANE,
         fleet.PANE,
+        review.PANE,
         tree.PANE,
         sessions.PANE,
         acts.PANE,

@@ -8,7 +8,7 @@ from attestlab.agents.rules import AgentStatus, AgentType
 from attestlab_dashboards.state import PageState, Value, choice, page_number, read_uuid
 
 SORTS: Final = ("name", "type", "status", "owner", "depth", "key", "open", "last")
-FINDINGS: Final = ("ownerless", "wildcard", "no_expiry", "old_key", "idle")
+FINDINGS: Final = ("ownerless", "wildcard", "no_expiry", "old_key", "idle", "expiring")
 FILTERS: Final = ("status", "kind", "finding", "tree")
 ASKS: Final = ("suspend", "resume", "kill")
 
@@ -22,6 +22,7 @@ class AgentsState(PageState):
     tree = Value("", read=read_uuid, doc="The root of the tree that these agents belong to.")
     sort = choice("-last", *SORTS, *(f"-{name}" for name in SORTS), doc="The column that sorts them; - is descending.")
     page = page_number(doc="The page of the agents.")
+    review_page = page_number(doc="The page of the review.")
     sessions_page = page_number(doc="The page of the sessions.")
     acts_page = page_number(doc="The page of what agents did.")
     agent = Value("", read=read_uuid, doc="The agent of the open drawer.")

@@ -26,6 +26,7 @@ FINDING_WORDS: Final[Mapping[str, str]] = {
     "no_expiry": "No expiry",
     "old_key": "Key over 90 days",
     "idle": "Idle for 30 days",
+    "expiring": "Ends within 7 days",
 }
 
 

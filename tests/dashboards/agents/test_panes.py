@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import cast
 from uuid import UUID
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from attestlab.core.errors import AuthInvalid, ValidationFailed
 from attestlab_dashboards.agents.page import ACTIONS
 from attestlab_dashboards.agents.panes.fleet import export_listing, write_listing_sql
+from attestlab_dashboards.agents.panes.review import export_review
 from attestlab_dashboards.agents.state import AgentsState
 from support.dashboards.fleets import Fleet, draw, draw_markup
 
@@ -57,6 +61,29 @@ def test_the_filters_choose_agents_in_all_panes(fleet: Fleet) -> None:
     assert "the agent was suspended" in draw(fleet.owner, "sessions", status="suspended")
     assert "No agent matches" in draw(fleet.owner, "fleet", status="revoked")
     assert "No session" in draw(fleet.owner, "sessions", kind="orchestrator")
+
+
+def test_the_review_finds_what_the_service_finds(fleet: Fleet) -> None:
+    fleet.reader.update(owner_user_id=None)
+    fleet.counter.update(expires_at=fleet.owner.now() + timedelta(days=6))
+    found = {str(row["id"]): list_findings(row) for row in export_review(fleet.owner, AgentsState())}
+
+    assert found == {str(each.agent_id): set(each.findings) for each in fleet.owner.agents.review()}
+    assert found == {
+        str(fleet.steward.id): {"wildcard", "no_expiry"},
+        str(fleet.reader.id): {"ownerless", "no_expiry"},
+        str(fleet.counter.id): {"expiring_7d"},
+    }
+    words = draw(fleet.owner, "review")
+    assert words.startswith("3 of 3 agents want a look; revoked ones need none")
+    assert "No person answers 1 Wildcard 1 No expiry 2 Ends within 7 days 1" in words
+    assert draw(fleet.owner, "review", finding="ownerless").startswith("1 of 1 agent wants a look")
+
+
+def list_findings(row: Mapping[str, object]) -> set[str]:
+    """List the findings of a row by the names that the service gives them."""
+    renamed = {"old_key": "key_over_90d", "idle": "unused_30d", "expiring": "expiring_7d"}
+    return {renamed.get(str(each), str(each)) for each in cast("list[str]", row["findings"])}
 
 
 def test_the_tree_says_what_each_may_do_now(fleet: Fleet) -> None:
