@@ -26,7 +26,7 @@ def open_question(state: AgentsState, value: str) -> AgentsState:
 
 def close(state: AgentsState, _value: str) -> AgentsState:
     """Close the dialog, or else the drawer."""
-    return close_question(state) if state.ask else state.change(agent="")
+    return close_question(state) if state.ask else state.change(agent="", part="", run="")
 
 
 def close_question(state: AgentsState) -> AgentsState:
@@ -37,7 +37,9 @@ def close_question(state: AgentsState) -> AgentsState:
 EVENTS: Final[Mapping[str, Reducer[AgentsState]]] = {
     **{name: set_parameter(name, resets=_PAGES) for name in ("status", "kind")},
     **{name: toggle_parameter(name, resets=_PAGES) for name in ("finding", "tree")},
-    **{name: set_parameter(name) for name in (*_PAGES, "agent")},
+    **{name: set_parameter(name) for name in (*_PAGES, "run")},
+    "agent": set_parameter("agent", resets=["part", "run"]),
+    "part": set_parameter("part", resets=["run"]),
     "sort": set_parameter("sort", resets=["page"]),
     "clear": clear_filter,
     "ask": open_question,

@@ -10,6 +10,7 @@ from attestlab_dashboards.state import PageState, Value, choice, page_number, re
 SORTS: Final = ("name", "type", "status", "owner", "depth", "key", "open", "last")
 FINDINGS: Final = ("ownerless", "wildcard", "no_expiry", "old_key", "idle", "expiring")
 FILTERS: Final = ("status", "kind", "finding", "tree")
+PARTS: Final = ("trust", "runs")
 ASKS: Final = ("suspend", "resume", "kill")
 
 
@@ -26,12 +27,17 @@ class AgentsState(PageState):
     sessions_page = page_number(doc="The page of the sessions.")
     acts_page = page_number(doc="The page of what agents did.")
     agent = Value("", read=read_uuid, doc="The agent of the open drawer.")
+    part = choice("", *PARTS, doc="The part of that drawer; empty for what the agent may do and who let it.")
+    run = Value("", read=read_uuid, doc="The run whose steps that drawer shows; empty for the newest.")
     ask = choice("", *ASKS, doc="The question of the open dialog.")
     about = Value("", read=read_uuid, doc="The agent that the open dialog is about.")
 
     def find_conflicts(self) -> list[str]:
-        """Find a question that is about no agent, or an agent without a question."""
-        return [] if bool(self.ask) == bool(self.about) else list(self.list_changed(("ask", "about")))
+        """Find a question that is about no agent, an agent without a question, and a part or run of no drawer."""
+        questions = () if bool(self.ask) == bool(self.about) else self.list_changed(("ask", "about"))
+        parts = () if self.agent else self.list_changed(("part", "run"))
+        runs = ("run",) if self.agent and self.run and self.part != "runs" else ()
+        return [*questions, *parts, *runs]
 
     @property
     def active_filters(self) -> tuple[str, ...]:

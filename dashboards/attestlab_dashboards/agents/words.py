@@ -15,6 +15,14 @@ _TONES: Final[Mapping[str, tuple[Tone, str]]] = {
     "active": ("good", "check"),
     "suspended": ("warn", "clock"),
     "revoked": ("bad", "cross"),
+    "running": ("info", "play"),
+    "completed": ("good", "check"),
+    "failed": ("bad", "cross"),
+    "canceled": ("calm", "minus"),
+    "skipped": ("calm", "minus"),
+    "confirm": ("good", "check"),
+    "deny": ("bad", "cross"),
+    "abstain": ("calm", "minus"),
     "expired": ("calm", "minus"),
     "terminated": ("calm", "cross"),
     "rotated": ("calm", "minus"),
@@ -31,7 +39,7 @@ FINDING_WORDS: Final[Mapping[str, str]] = {
 
 
 def draw_status(status: str) -> Markup:
-    """Draw the state of an agent, a session or a key."""
+    """Draw the state of an agent, a session, a key, a run or a step, or the verdict of a vote."""
     tone, glyph = _TONES.get(status, ("calm", "minus"))
     return pill(status, tone, glyph)
 
@@ -63,10 +71,10 @@ def draw_owner(owner_id: str | None, names: Mapping[str, str], *, has_left: bool
     return html("{name}", name=names.get(owner_id) or f"person …{owner_id[-6:]}")
 
 
-def plural(number: int, noun: str) -> str:
-    """Write a number with its noun.
+def plural(number: int, noun: str, nouns: str = "") -> str:
+    """Write a number with its noun, of which `nouns` is the plural if it is irregular.
 
     >>> plural(1, "agent"), plural(1204, "session")
     ('1 agent', '1,204 sessions')
     """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {nouns or f'{noun}s'}"
