@@ -9,8 +9,8 @@ from urllib.parse import parse_qsl
 import pytest
 
 from attestlab.core.errors import NotFound
+from attestlab_dashboards.agents.drawer.trust import explain_score
 from attestlab_dashboards.agents.events import EVENTS
-from attestlab_dashboards.agents.panes.trust import explain_score
 from attestlab_dashboards.agents.state import AgentsState
 from attestlab_dashboards.risk.state import RiskState
 from attestlab_dashboards.safe import html

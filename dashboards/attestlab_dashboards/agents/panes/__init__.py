@@ -1,1 +1,1 @@
-"""The panes of the usage page, one a module."""
+"""The panes of the page about agents, one a module."""

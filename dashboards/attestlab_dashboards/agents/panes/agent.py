@@ -11,9 +11,9 @@ from attestlab import Lab
 from attestlab.client.handles.agents import AgentHandle
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import icons, widgets
-from attestlab_dashboards.agents.panes.about import AgentFacts, draw_facts, load_facts
-from attestlab_dashboards.agents.panes.runs import AgentRuns, draw_runs, load_runs
-from attestlab_dashboards.agents.panes.trust import TrustReasons, draw_reasons, load_reasons
+from attestlab_dashboards.agents.drawer.about import AgentFacts, draw_facts, load_facts
+from attestlab_dashboards.agents.drawer.runs import AgentRuns, draw_runs, load_runs
+from attestlab_dashboards.agents.drawer.trust import TrustReasons, draw_reasons, load_reasons
 from attestlab_dashboards.agents.state import AgentsState
 from attestlab_dashboards.formats import short_id
 from attestlab_dashboards.pages import Pane

@@ -1,0 +1,1 @@
+"""The parts of the drawer of an agent, one a module."""
