@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection
 
 from attestlab.agents.capability import AgentServices
+from attestlab.agents.kinship import is_of_own_tree
 from attestlab.agents.observability import store as observability_store
 from attestlab.attestations import lookups
 from attestlab.attestations.holdings import Holdings
@@ -159,7 +160,11 @@ class Installation:
         self.consumers.accounts.counts |= {"unread": inbox.count_unread, "protections": protections.count}
         self.lake = Lake(storage=storage, folder=settings.data / LAKE, clock=clock)
         self.risk = Risk(
-            storage=storage, clock=clock, find_issuances=find_issuances, find_exported=self.lake.find_signals
+            storage=storage,
+            clock=clock,
+            find_issuances=find_issuances,
+            find_exported=self.lake.find_signals,
+            is_of_own_tree=is_of_own_tree,
         )
         self.webhooks = Webhooks(
             storage=storage, clock=clock, keyring=keys, allow_private=settings.webhook_allow_private

@@ -9,6 +9,7 @@ from attestlab.risk.account_takeover.service import AccountTakeover
 from attestlab.risk.activity import write_activity
 from attestlab.risk.drift import Activity
 from attestlab.risk.enforcement.cases import Cases, RiskPreferences
+from attestlab.risk.enforcement.impartiality import Impartiality, IsOfOwnTree
 from attestlab.risk.enforcement.lists import Challenges, EntityLists
 from attestlab.risk.enforcement.triage import Triage
 from attestlab.risk.entities.service import Entities, FindIssuances
@@ -26,22 +27,31 @@ class Risk:
     """The services of risk: signals and the paths that lead to them, and what follows from them."""
 
     def __init__(
-        self, *, storage: Storage, clock: Clock, find_issuances: FindIssuances, find_exported: FindExported
+        self,
+        *,
+        storage: Storage,
+        clock: Clock,
+        find_issuances: FindIssuances,
+        find_exported: FindExported,
+        is_of_own_tree: IsOfOwnTree,
     ) -> None:
+        impartiality = Impartiality(is_of_own_tree)
         self.signals = Signals(storage=storage, clock=clock, find_exported=find_exported)
         self.bulk = SignalRecording(storage=storage, clock=clock)
         self.velocity = Velocity(storage=storage, clock=clock)
         self.logins = AccountTakeover(storage=storage, clock=clock)
         self.backfill = self.logins.backfill
         confirm_user = self.logins.confirm_user
-        self.normalization = Normalization(storage=storage, clock=clock, confirm_user=confirm_user)
+        self.normalization = Normalization(
+            storage=storage, clock=clock, confirm_user=confirm_user, impartiality=impartiality
+        )
         self.media = MediaScans(storage=storage, clock=clock)
         self.entities = Entities(storage=storage, clock=clock, find_issuances=find_issuances)
         self.activity = Activity(storage=storage, clock=clock)
-        self.cases = Cases(storage=storage, clock=clock, confirm_user=confirm_user)
-        self.triage = Triage(storage=storage, clock=clock, confirm_user=confirm_user)
+        self.cases = Cases(storage=storage, clock=clock, confirm_user=confirm_user, impartiality=impartiality)
+        self.triage = Triage(storage=storage, clock=clock, confirm_user=confirm_user, impartiality=impartiality)
         self.challenges = Challenges(storage=storage, clock=clock)
-        self.lists = EntityLists(storage=storage, clock=clock)
+        self.lists = EntityLists(storage=storage, clock=clock, impartiality=impartiality)
         self.preferences = RiskPreferences(storage=storage, clock=clock)
 
     def write_numbered(self, tx: Transaction) -> None:

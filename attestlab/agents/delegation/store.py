@@ -134,3 +134,19 @@ def list_keys(execute: Execute, agent_ids: Collection[UUID]) -> Sequence[AgentKe
     """List the keys of agents, each agent's oldest first."""
     query: Select[tuple[object, ...]] = select(*_keys.c).where(_keys.c.agent_id.in_(agent_ids))
     return fetch_all(execute(query.order_by(_keys.c.log_index)), AgentKeyRecord)
+
+
+def list_lineage(execute: Execute, agent_id: UUID, *, since: datetime) -> frozenset[UUID]:
+    """List an agent with all agents above it, now or by a delegation that was revoked no earlier than `since`."""
+    found, level = {agent_id}, {agent_id}
+    while level:
+        level = _list_parents(execute, level, since) - found
+        found |= level
+    return frozenset(found)
+
+
+def _list_parents(execute: Execute, ids: Collection[UUID], since: datetime) -> set[UUID]:
+    current = select(_agents.c.parent_agent_id).where(_agents.c.id.in_(ids), _agents.c.parent_agent_id.is_not(None))
+    lasted = or_(delegations.c.revoked_at.is_(None), delegations.c.revoked_at >= since)
+    earlier = select(delegations.c.parent_agent_id).where(delegations.c.child_agent_id.in_(ids), lasted)
+    return set(execute(current.union(earlier)).scalars())

@@ -74,6 +74,12 @@ def _read_with_agent(row: Sequence[object] | None) -> SessionWithAgent | None:
     return SessionWithAgent._make((session, agent, *row[end:]))
 
 
+def find_agent(execute: Execute, session_id: UUID) -> UUID | None:
+    """Find the agent of a session of any tenant, in any state."""
+    agent_id: UUID | None = execute(select(sessions.c.agent_id).where(sessions.c.id == session_id)).scalar()
+    return agent_id
+
+
 def get(execute: Execute, session_id: UUID, *, tenant_id: UUID) -> AgentSessionRecord:
     """Get a session of the tenant; those of other tenants are not found.
 

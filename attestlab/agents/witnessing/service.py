@@ -8,6 +8,7 @@ from uuid import UUID
 
 from attestlab.agents import rules as agent_rules
 from attestlab.agents import store as agent_store
+from attestlab.agents.delegation import store as delegation_store
 from attestlab.agents.keys import AgentKeys
 from attestlab.agents.tables import AgentRecord
 from attestlab.agents.witnessing import rules, store
@@ -170,7 +171,7 @@ def _require_may_vote(execute: Execute, agent: AgentRecord, request: VoteRequest
     keys = agent_store.list_keys(execute, [agent.id, request.originator_agent_id])
 
     def describe(agent_id: UUID) -> Voter:
-        lineage = store.list_lineage(execute, agent_id, since=request.created_at)
+        lineage = delegation_store.list_lineage(execute, agent_id, since=request.created_at)
         return Voter(agent_id, lineage, [key.spki for key in keys[agent_id]])
 
     rules.require_independent(describe(agent.id), describe(request.originator_agent_id))

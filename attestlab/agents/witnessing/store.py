@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, func, or_, select
 
-from attestlab.agents.delegation.store import delegations
-from attestlab.agents.store import agents, keys
+from attestlab.agents.store import keys
 from attestlab.agents.witnessing.rules import VoteRequestStatus
 from attestlab.agents.witnessing.shapes import VoteRequestsQuery
 from attestlab.agents.witnessing.tables import Vote, VoteRecord, VoteRequest, VoteRequestRecord
@@ -97,19 +95,3 @@ def count_decisions(execute: Execute, agent_id: UUID) -> DecisionCount:
     query = select(requests.c.status, func.count()).where(*theirs).group_by(requests.c.status)
     counts: dict[str, int] = {row[0]: row[1] for row in execute(query)}
     return DecisionCount(counts.get(VoteRequestStatus.CONFIRMED.value, 0), sum(counts.values()))
-
-
-def list_lineage(execute: Execute, agent_id: UUID, *, since: datetime) -> frozenset[UUID]:
-    """List an agent with all agents above it, now or by a delegation that was revoked no earlier than `since`."""
-    found, level = {agent_id}, {agent_id}
-    while level:
-        level = _list_parents(execute, level, since) - found
-        found |= level
-    return frozenset(found)
-
-
-def _list_parents(execute: Execute, ids: Collection[UUID], since: datetime) -> set[UUID]:
-    current = select(agents.c.parent_agent_id).where(agents.c.id.in_(ids), agents.c.parent_agent_id.is_not(None))
-    lasted = or_(delegations.c.revoked_at.is_(None), delegations.c.revoked_at >= since)
-    earlier = select(delegations.c.parent_agent_id).where(delegations.c.child_agent_id.in_(ids), lasted)
-    return set(execute(current.union(earlier)).scalars())

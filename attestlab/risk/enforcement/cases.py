@@ -22,6 +22,7 @@ from attestlab.core.records.actors import SystemActor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement import store
+from attestlab.risk.enforcement.impartiality import Impartiality, require_no_higher
 from attestlab.risk.enforcement.shapes import CasesQuery
 from attestlab.risk.enforcement.store import ListPage, RiskCaseRecord, RiskSettingsRecord
 from attestlab.risk.rules import DEFAULT_ESCALATION_THRESHOLD, MAX_SCORE, CaseOutcome, CaseStatus, Entity, EntityType
@@ -50,6 +51,7 @@ class RiskPreferences:
 
         Raises:
             ValidationFailed: it is not within 0 to 100.
+            PermissionDenied: the caller is an agent, and the score is above the present one.
         """
         if not 0 <= threshold <= MAX_SCORE:
             message = f"{threshold!r} is no threshold: use 0 to {MAX_SCORE:g}."
@@ -57,6 +59,8 @@ class RiskPreferences:
         with self.storage.write(tx) as tx:
             now = self.clock.now()
             row = store.find_settings(tx.exec, caller.tenant_id)
+            before = DEFAULT_ESCALATION_THRESHOLD if row is None else row.escalation_threshold
+            require_no_higher(threshold, before, caller=caller)
             context = AuditContext(caller.tenant_id, caller, "risk_settings.update", now)
             if row is None:
                 audited_write.insert(tx, store.settings, RiskSettingsRecord(caller.tenant_id, threshold, now), context)
@@ -81,10 +85,13 @@ class Cases:
     `tx` is the unit of work to join; without it, a verb commits its own.
     """
 
-    def __init__(self, *, storage: Storage, clock: Clock, confirm_user: ConfirmUser) -> None:
+    def __init__(
+        self, *, storage: Storage, clock: Clock, confirm_user: ConfirmUser, impartiality: Impartiality
+    ) -> None:
         self.storage = storage
         self.clock = clock
         self._confirm_user = confirm_user
+        self._impartiality = impartiality
 
     def page(
         self, filters: CasesQuery, *, caller: Caller, before: UUID | None = None, limit: int = 50
@@ -117,16 +124,21 @@ class Cases:
 
         Raises:
             NotFound: the tenant has no such case.
+            PermissionDenied: the caller is an agent, and the case is about its own tree.
             Conflict: it is resolved already.
         """
         with self.storage.write(tx) as tx:
             row = store.get_case(tx.exec, case_id, tenant_id=caller.tenant_id)
+            self._impartiality.require(tx.exec, row.entity, caller=caller, verb=RESOLVE)
             if row.status != CaseStatus.OPEN:
                 raise refuse_resolved(row)
             now = self.clock.now()
             if outcome is CaseOutcome.LEGITIMATE and row.entity_type == EntityType.USER:
                 self._confirm_user(tx, caller.tenant_id, row.entity_id, now)
             return close_case(tx, row, outcome, note=note, caller=caller, at=now)
+
+
+RESOLVE = "resolve the case of"  # the verb of a refusal
 
 
 def close_case(

@@ -22,6 +22,7 @@ from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement import store
+from attestlab.risk.enforcement.impartiality import Impartiality
 from attestlab.risk.enforcement.shapes import ChallengesQuery, ListsQuery
 from attestlab.risk.enforcement.store import ListPage, RiskChallengeRecord, RiskListEntryRecord
 from attestlab.risk.rules import MAX_SCORE, Entity, Factor, ListName, require_listable, sum_factors
@@ -39,9 +40,10 @@ class EntityLists:
     `tx` is the unit of work to join; without it, a verb commits its own.
     """
 
-    def __init__(self, *, storage: Storage, clock: Clock) -> None:
+    def __init__(self, *, storage: Storage, clock: Clock, impartiality: Impartiality) -> None:
         self.storage = storage
         self.clock = clock
+        self._impartiality = impartiality
 
     def add(
         self,
@@ -57,11 +59,14 @@ class EntityLists:
 
         Raises:
             ValidationFailed: the end is not in the future, or the entry could never hold.
+            PermissionDenied: the caller is an agent, and would allow an agent of its own tree.
             Conflict: the entity is on the list already.
         """
         require_listable(entity)
         with self.storage.write(tx) as tx:
             tx.cache[LISTS_CHANGED] = True
+            if name is ListName.ALLOW:
+                self._impartiality.require(tx.exec, entity, caller=caller, verb="put on the allow list")
             now = self.clock.now()
             if expires_at is not None and expires_at <= now:
                 message = f"{format_time(expires_at)} is past. Choose a later time, or omit it."
@@ -87,12 +92,15 @@ class EntityLists:
 
         Raises:
             NotFound: the tenant has no such entry, or it was removed already.
+            PermissionDenied: the caller is an agent, and the entry denies an agent of its own tree.
         """
         with self.storage.write(tx) as tx:
             tx.cache[LISTS_CHANGED] = True
             row = store.get_list_entry(tx.exec, entry_id, tenant_id=caller.tenant_id)
             if row.removed_at is not None:
                 raise NotFound("list entry", entry_id)
+            if row.list == ListName.DENY:
+                self._impartiality.require(tx.exec, row.entity, caller=caller, verb="take from the deny list")
             now = self.clock.now()
             changes = {"removed_at": now, "removed_by": caller.actor_id}
             context = AuditContext(caller.tenant_id, caller, "risk_list_entry.remove", now, {"list": row.list})

@@ -15,7 +15,7 @@ from attestlab.web.paging import PageQuery
 
 Lists = Literal["allow", "deny"]
 CaseLink = Literal["device", "issuer", "ip", "entity"]
-CaseErrorCode = Literal["NOT_FOUND", "CONFLICT"]
+CaseErrorCode = Literal["NOT_FOUND", "PERMISSION_DENIED", "CONFLICT"]
 
 
 class SettingsIn(In, wire_name="risk_settings_input", source="CONTRACT 8"):
@@ -219,7 +219,7 @@ class CaseErrorOut(Out, wire_name="risk_case_error", source="CONTRACT 8"):
     """Why a case stayed as it was."""
 
     code: CaseErrorCode
-    """The kind of error. Format: NOT_FOUND or CONFLICT."""
+    """The kind of error. Format: NOT_FOUND, PERMISSION_DENIED or CONFLICT."""
     message: str
     """What is wrong, in a sentence. Format: text."""
 

@@ -57,6 +57,11 @@ class RiskCaseRecord(NamedTuple):
     label_at: Annotated[datetime | None, Field(sa_column_kwargs=SINCE_0045)] = None
     top_kind: Annotated[str | None, Field(max_length=129, sa_column_kwargs=SINCE_0045)] = None
 
+    @property
+    def entity(self) -> Entity:
+        """What the case is about."""
+        return Entity(EntityType(self.entity_type), self.entity_id)
+
 
 RiskCase = model_of(
     RiskCaseRecord,
@@ -90,6 +95,11 @@ class RiskListEntryRecord(NamedTuple):
     expires_at: datetime | None = None
     removed_at: datetime | None = None
     removed_by: Annotated[str | None, Field(max_length=64)] = None
+
+    @property
+    def entity(self) -> Entity:
+        """What the entry is about."""
+        return Entity(EntityType(self.entity_type), self.entity_id)
 
 
 RiskListEntry = model_of(

@@ -19,9 +19,10 @@ from attestlab.orgs.rules import Caller
 from attestlab.orgs.tables import UserRecord
 from attestlab.risk.enforcement import case_groups, store
 from attestlab.risk.enforcement.case_groups import CaseGroups
-from attestlab.risk.enforcement.cases import ConfirmUser, close_case, refuse_resolved
+from attestlab.risk.enforcement.cases import RESOLVE, ConfirmUser, close_case, refuse_resolved
+from attestlab.risk.enforcement.impartiality import Impartiality
 from attestlab.risk.enforcement.store import RiskCaseRecord
-from attestlab.risk.rules import CaseOutcome, CaseStatus, Entity, EntityType
+from attestlab.risk.rules import CaseOutcome, CaseStatus, EntityType
 
 CASES_PER_TRANSACTION: Final = 100
 LABELLING: Final = SystemActor("risk-labels")
@@ -49,10 +50,13 @@ class Triage:
     `tx` is the unit of work to join; without it, a verb commits its own.
     """
 
-    def __init__(self, *, storage: Storage, clock: Clock, confirm_user: ConfirmUser) -> None:
+    def __init__(
+        self, *, storage: Storage, clock: Clock, confirm_user: ConfirmUser, impartiality: Impartiality
+    ) -> None:
         self.storage = storage
         self.clock = clock
         self._confirm_user = confirm_user
+        self._impartiality = impartiality
 
     def resolve(
         self, resolutions: Sequence[Resolution], undo_s: int, caller: Caller, tx: Transaction | None = None
@@ -73,7 +77,7 @@ class Triage:
         """Open cases again that the caller resolved, as long as their outcome is no label yet."""
         with self.storage.write(tx) as tx:
             found = store.get_cases(tx.exec, ids, tenant_id=caller.tenant_id)
-            entities = {Entity(EntityType(row.entity_type), row.entity_id) for row in found.values()}
+            entities = {row.entity for row in found.values()}
             later = store.find_open_cases(tx.exec, caller.tenant_id, entities)
             taken = {(entity.type.value, entity.id) for entity in later}
             return [_keep(found, each, self._reopen_one(tx, found.get(each), each, taken, caller)) for each in ids]
@@ -85,10 +89,12 @@ class Triage:
 
         Raises:
             NotFound: the tenant has no such case, or no such person.
+            PermissionDenied: the caller is an agent, and the case is about its own tree.
             ValidationFailed: the person left, or has not joined yet.
         """
         with self.storage.write(tx) as tx:
             row = store.get_case(tx.exec, case_id, tenant_id=caller.tenant_id)
+            self._impartiality.require(tx.exec, row.entity, caller=caller, verb="assign the case of")
             if assignee_id == row.assignee_id:
                 return row
             if assignee_id is not None:
@@ -127,6 +133,9 @@ class Triage:
         row = found.get(resolution.case_id)
         if row is None:
             return NotFound("case", resolution.case_id)
+        refused = self._impartiality.find_refusal(tx.exec, row.entity, caller=caller, verb=RESOLVE)
+        if refused is not None:
+            return refused
         if row.status != CaseStatus.OPEN:
             mine = (row.resolved_by, row.outcome, row.note)
             is_repeat = mine == (caller.actor_id, resolution.outcome.value, resolution.note)
@@ -146,7 +155,8 @@ class Triage:
         if row.status == CaseStatus.OPEN:
             return row
         now = self.clock.now()
-        if (refused := _find_obstacle(row, caller, now)) is not None:
+        partial = self._impartiality.find_refusal(tx.exec, row.entity, caller=caller, verb="reopen the case of")
+        if (refused := partial or _find_obstacle(row, caller, now)) is not None:
             return refused
         entity = (row.entity_type, row.entity_id)
         if entity in taken:

@@ -23,6 +23,7 @@ from attestlab.core.records.audited_write import AuditContext
 from attestlab.core.records.hash_chain import SEQUENCE_TYPE
 from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement.cases import ConfirmUser
+from attestlab.risk.enforcement.impartiality import Impartiality
 from attestlab.risk.links import LinkSource, note_links
 from attestlab.risk.normalization.mapping import (
     DEFAULT_MAPPING,
@@ -158,10 +159,13 @@ class Normalization:
     `tx` is the unit of work to join; without it, a verb commits its own.
     """
 
-    def __init__(self, *, storage: Storage, clock: Clock, confirm_user: ConfirmUser) -> None:
+    def __init__(
+        self, *, storage: Storage, clock: Clock, confirm_user: ConfirmUser, impartiality: Impartiality
+    ) -> None:
         self.storage = storage
         self.clock = clock
         self._confirm_user = confirm_user
+        self._impartiality = impartiality
 
     def record(
         self,
@@ -178,11 +182,12 @@ class Normalization:
         `challenge.passed` about a user ends the flags on this user's logins until then.
 
         Raises:
-            PermissionDenied: the caller is an agent, and the event's source is `agent`.
+            PermissionDenied: the caller is an agent, and the event's source is `agent`, or it confirms one of its tree.
         """
         require_open_source(find_source(event_type), caller.actor_type)
         with self.storage.write(tx) as tx:
             if event_type == CHALLENGE_PASSED and entity.type is EntityType.USER:
+                self._impartiality.require(tx.exec, entity, caller=caller, verb="confirm")
                 self._confirm_user(tx, caller.tenant_id, entity.id, occurred_at)
             return record_event(
                 tx, caller.tenant_id, event_type, entity, data=data, occurred_at=occurred_at, at=self.clock.now()
