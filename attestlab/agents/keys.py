@@ -32,7 +32,7 @@ from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.actors import COMMAND_LINE
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.issuers.keys import UNLOGGED, NewKey, load_external_key, make_managed_key
-from attestlab.issuers.rules import Custody, KeyStatus, require_past, require_withdrawable
+from attestlab.issuers.rules import KeyStatus, require_past, require_withdrawable
 from attestlab.log import agent_entries, entries
 from attestlab.log.entries import EntryType
 from attestlab.log.service import Log
@@ -130,7 +130,8 @@ class AgentKeys:
         _require_unknown(tx, spki, tenant_id)
         if prepared.proof is not None:
             self._meet_challenge(tx, key, prepared.proof, tenant_id, context.at)
-        unlogged = _build_row(key, self._seal(tx, key, tenant_id, agent_id), tenant_id, agent_id, context.at)
+        columns = key.build_columns(self._seal(tx, key, tenant_id, agent_id), tenant_id, context.at)
+        unlogged = AgentKeyRecord(agent_id=agent_id, reported_at=None, **columns)
         row = unlogged._replace(log_index=self._log(tx, unlogged, context.at))
         return audited_write.insert(tx, store.keys, row, replace(context, action="agent_key.create", metadata={}))
 
@@ -289,23 +290,3 @@ def _require_unknown(tx: Transaction, spki: bytes, tenant_id: UUID) -> None:
     known = store.find_kid(tx.exec, tenant_id=tenant_id, spki=spki)
     if known is not None:
         raise Conflict(f"This public key is registered as {known}. Generate a new pair.", details={"kid": known})
-
-
-def _build_row(key: NewKey, sealed: bytes | None, tenant_id: UUID, agent_id: UUID, now: datetime) -> AgentKeyRecord:
-    """Build a key's row; the caller logs the key and sets the entry's index."""
-    return AgentKeyRecord(
-        kid=key.kid,
-        tenant_id=tenant_id,
-        agent_id=agent_id,
-        alg=key.alg.value,
-        spki=signing.spki(key.public),
-        sealed=sealed,
-        custody=(Custody.EXTERNAL if sealed is None else Custody.MANAGED).value,
-        status=KeyStatus.ACTIVE.value,
-        created_at=now,
-        rotated_at=None,
-        reported_at=None,
-        compromised_at=None,
-        log_index=UNLOGGED,
-        changed_index=None,
-    )

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, update
@@ -50,6 +50,23 @@ class SignedCounts(NamedTuple):
 CountSigned = Callable[[Transaction, UUID, str], SignedCounts]
 
 
+class NewKeyColumns(TypedDict):
+    """The columns of a new key's row that issuers and agents share; the caller logs the key and sets `log_index`."""
+
+    kid: str
+    tenant_id: UUID
+    alg: str
+    spki: bytes
+    sealed: bytes | None
+    custody: str
+    status: str
+    created_at: datetime
+    rotated_at: None
+    compromised_at: None
+    log_index: int
+    changed_index: None
+
+
 @dataclass(frozen=True)
 class NewKey:
     """A key to register; `private` is None for an external key, whose private key only its owner holds."""
@@ -59,6 +76,23 @@ class NewKey:
     public: PublicKey
     private: PrivateKey | None = field(repr=False)
     status: KeyStatus = KeyStatus.ACTIVE
+
+    def build_columns(self, sealed: bytes | None, tenant_id: UUID, now: datetime) -> NewKeyColumns:
+        """Build the columns of the key's row that issuers and agents share; `sealed` is a managed private key."""
+        return {
+            "kid": self.kid,
+            "tenant_id": tenant_id,
+            "alg": self.alg.value,
+            "spki": signing.spki(self.public),
+            "sealed": sealed,
+            "custody": (Custody.EXTERNAL if sealed is None else Custody.MANAGED).value,
+            "status": self.status.value,
+            "created_at": now,
+            "rotated_at": None,
+            "compromised_at": None,
+            "log_index": UNLOGGED,
+            "changed_index": None,
+        }
 
 
 @dataclass(frozen=True)
@@ -291,7 +325,8 @@ class Keys:
     def _insert(self, tx: Transaction, issuer_id: UUID, key: NewKey, caller: Caller, now: datetime) -> IssuerKeyRecord:
         tx.cache[KEYS_CHANGED] = True
         tenant_id = caller.tenant_id
-        unlogged = _build_row(key, self._seal_private(tx, key, tenant_id, issuer_id), tenant_id, issuer_id, now)
+        columns = key.build_columns(self._seal_private(tx, key, tenant_id, issuer_id), tenant_id, now)
+        unlogged = IssuerKeyRecord(issuer_id=issuer_id, revoked_at=None, **columns)
         row = unlogged._replace(log_index=self.recorder.log_key_status(tx, unlogged, now))
         tx.add(store.keys, row)
         event = KeyCreated(issuer_id=issuer_id, kid=key.kid, alg=key.alg.value, custody=row.custody, created_at=now)
@@ -376,23 +411,3 @@ def load_external_key(kid: str, alg: Algorithm, public_key: bytes, prefix: str =
 def generate_kid(alg: Algorithm) -> str:
     """Generate a kid for a key without one."""
     return f"{alg.value.lower()}-{secrets.token_hex(KID_BYTES)}"
-
-
-def _build_row(key: NewKey, sealed: bytes | None, tenant_id: UUID, issuer_id: UUID, now: datetime) -> IssuerKeyRecord:
-    """Build a key's row; the caller logs the key and sets the entry's index."""
-    return IssuerKeyRecord(
-        tenant_id=tenant_id,
-        kid=key.kid,
-        issuer_id=issuer_id,
-        alg=key.alg.value,
-        spki=signing.spki(key.public),
-        sealed=sealed,
-        custody=(Custody.EXTERNAL if sealed is None else Custody.MANAGED).value,
-        status=key.status.value,
-        created_at=now,
-        rotated_at=None,
-        revoked_at=None,
-        compromised_at=None,
-        log_index=UNLOGGED,
-        changed_index=None,
-    )

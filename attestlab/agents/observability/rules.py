@@ -6,8 +6,12 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from attestlab.core.text_forms import describe_form
 from attestlab.risk.rules import Factor
 
+EVENT_TYPE_PATTERN: Final = describe_form(
+    r"^[a-z0-9_]{1,64}(\.[a-z0-9_]{1,64})+$", "Use at least two words of a-z, 0-9 and _ with dots between: tool.call."
+)
 MAX_LATENCY_MS: Final = 86_400_000  # a day
 MAX_ATTRIBUTES_BYTES: Final = 8_192
 MAX_BUCKETS: Final = 1_000  # of an answer with figures

@@ -5,9 +5,9 @@ from typing import Annotated
 from pydantic import Field
 
 from attestlab.agents.delegation.shapes import AgentReference
-from attestlab.agents.observability.rules import MAX_LATENCY_MS, AgentEventStatus, Granularity
+from attestlab.agents.observability.rules import EVENT_TYPE_PATTERN, MAX_LATENCY_MS, AgentEventStatus, Granularity
 from attestlab.core.shapes import In, Moment, Out, Uuid
-from attestlab.risk.normalization.mapping import EVENT_TYPE_PATTERN, MAX_EVENT_TYPE_LENGTH
+from attestlab.risk.normalization.mapping import MAX_EVENT_TYPE_LENGTH
 
 AgentEventType = Annotated[str, Field(pattern=EVENT_TYPE_PATTERN, max_length=MAX_EVENT_TYPE_LENGTH)]
 
@@ -18,7 +18,7 @@ class AgentEventIn(In, wire_name="agent_event_input", source="CONTRACT 11.12"):
     agent_id: AgentReference
     """The agent. Format: UUID of 36 characters, or maip:<8 digits>:<ULID>."""
     event_type: AgentEventType
-    """What it did. Format: lowercase words with dots, at most 128 characters."""
+    """What it did. Format: two and more lowercase words with dots between, at most 128 characters."""
     status: AgentEventStatus = AgentEventStatus.OK
     """How it ended. Format: ok or error."""
     latency_ms: Annotated[float, Field(ge=0, le=MAX_LATENCY_MS)] | None = None

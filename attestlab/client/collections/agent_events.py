@@ -40,7 +40,7 @@ class AgentEventVerbs(DatasetCollection[AgentHandle]):
 
         Args:
             agent: the agent, its UUID or its maip id.
-            event_type: dotted words, such as `tool.call`.
+            event_type: two and more words with dots between, such as `tool.call`.
             status: `ok` or `error`.
             latency_ms: how long it took, 0 to 86,400,000 milliseconds.
             attributes: further facts, at most 8 KiB as JSON.

@@ -86,6 +86,8 @@ def test_which_session_reported_an_event_is_in_the_data_set(
     ("fields", "pointer"),
     [
         ({"event_type": "Tool.Call"}, "/event_type"),
+        ({"event_type": "tool"}, "/event_type"),
+        ({"event_type": "tool."}, "/event_type"),
         ({"event_type": f"a.{'b' * 127}"}, "/event_type"),
         ({"status": "failed"}, "/status"),
         ({"latency_ms": -1}, "/latency_ms"),
