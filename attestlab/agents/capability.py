@@ -82,6 +82,7 @@ class AgentServices:
         """Make at most `at_most` expiries permanent, and suspend agents without owner; whether there may be more."""
         done = self.lifecycle.expire_due(tx, limit=at_most)
         done += self.expiry_of_requests.expire_due(tx, limit=at_most - done)
+        done += self.owners.notice_earlier(tx, limit=at_most - done)
         done += self.owners.suspend_due(tx, limit=at_most - done)
         return done == at_most
 

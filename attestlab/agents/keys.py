@@ -31,7 +31,7 @@ from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.actors import COMMAND_LINE
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.issuers.keys import UNLOGGED, NewKey, load_external_key, make_managed_key
+from attestlab.issuers.new_keys import UNLOGGED, NewKey, load_external_key, make_managed_key
 from attestlab.issuers.rules import KeyStatus, require_past, require_withdrawable
 from attestlab.log import agent_entries, entries
 from attestlab.log.entries import EntryType

@@ -6,11 +6,10 @@ key signed before its revocation stay valid, whatever times callers claim.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, update
@@ -18,8 +17,7 @@ from sqlalchemy import ColumnElement, update
 from attestlab.core.clock import Clock, truncate_to_milliseconds
 from attestlab.core.crypto import sealing, signing
 from attestlab.core.crypto.keyring import Keyring
-from attestlab.core.crypto.rsa_moduli import require_unfactorable
-from attestlab.core.crypto.signing import Algorithm, PrivateKey, PublicKey
+from attestlab.core.crypto.signing import Algorithm, PrivateKey
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, ValidationFailed
@@ -28,13 +26,12 @@ from attestlab.core.records.actors import COMMAND_LINE, Actor
 from attestlab.issuers import rules, store
 from attestlab.issuers.change_log import ChangeRecorder, RowChange
 from attestlab.issuers.events import KeyCompromised, KeyCreated, KeyRevoked, KeyRotated
-from attestlab.issuers.rules import Custody, KeyStatus
+from attestlab.issuers.new_keys import NewKey, load_external_key, make_managed_key
+from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.tables import IssuerKeyRecord
 from attestlab.orgs import quotas
 from attestlab.orgs.rules import Caller
 
-KID_BYTES = 6
-UNLOGGED = -1
 _STATUS_COLUMNS = ("status", "rotated_at", "revoked_at", "compromised_at", "changed_index")
 KEYS_CHANGED = "issuers.changed"  # in a transaction's memo once it changed an issuer or a key
 
@@ -48,51 +45,6 @@ class SignedCounts(NamedTuple):
 
 # Counts what a tenant's key has signed; supplied by the installation, which knows the stores of both.
 CountSigned = Callable[[Transaction, UUID, str], SignedCounts]
-
-
-class NewKeyColumns(TypedDict):
-    """The columns of a new key's row that issuers and agents share; the caller logs the key and sets `log_index`."""
-
-    kid: str
-    tenant_id: UUID
-    alg: str
-    spki: bytes
-    sealed: bytes | None
-    custody: str
-    status: str
-    created_at: datetime
-    rotated_at: None
-    compromised_at: None
-    log_index: int
-    changed_index: None
-
-
-@dataclass(frozen=True)
-class NewKey:
-    """A key to register; `private` is None for an external key, whose private key only its owner holds."""
-
-    kid: str
-    alg: Algorithm
-    public: PublicKey
-    private: PrivateKey | None = field(repr=False)
-    status: KeyStatus = KeyStatus.ACTIVE
-
-    def build_columns(self, sealed: bytes | None, tenant_id: UUID, now: datetime) -> NewKeyColumns:
-        """Build the columns of the key's row that issuers and agents share; `sealed` is a managed private key."""
-        return {
-            "kid": self.kid,
-            "tenant_id": tenant_id,
-            "alg": self.alg.value,
-            "spki": signing.spki(self.public),
-            "sealed": sealed,
-            "custody": (Custody.EXTERNAL if sealed is None else Custody.MANAGED).value,
-            "status": self.status.value,
-            "created_at": now,
-            "rotated_at": None,
-            "compromised_at": None,
-            "log_index": UNLOGGED,
-            "changed_index": None,
-        }
 
 
 @dataclass(frozen=True)
@@ -387,27 +339,3 @@ def _is_key(row: IssuerKeyRecord) -> tuple[ColumnElement[bool], ColumnElement[bo
 def format_key_name(issuer_id: object, kid: object) -> str:
     """Return a key's resource id in the audit trail; kids repeat between tenants, but not within an issuer."""
     return f"{issuer_id}/{kid}"
-
-
-def make_managed_key(
-    kid: str, alg: Algorithm, private: PrivateKey | None, status: KeyStatus = KeyStatus.ACTIVE
-) -> NewKey:
-    """Make a managed key from the given pair, or from a newly generated one."""
-    kid, pair = rules.validate_kid(kid), private or signing.generate(alg)
-    return NewKey(kid, alg, pair.public_key(), pair, status)
-
-
-def load_external_key(kid: str, alg: Algorithm, public_key: bytes, prefix: str = "") -> NewKey:
-    """Validate an external key; errors name its field, to which `prefix` is prepended.
-
-    Testing an RSA modulus takes up to 0.3 s (8192 bits); the result is cached.
-    """
-    field = f"/{prefix}public_key_b64url"
-    public = signing.load_new_public(alg, public_key, field=field)
-    require_unfactorable(public, field=field)
-    return NewKey(rules.validate_kid(kid), alg, public, None)
-
-
-def generate_kid(alg: Algorithm) -> str:
-    """Generate a kid for a key without one."""
-    return f"{alg.value.lower()}-{secrets.token_hex(KID_BYTES)}"

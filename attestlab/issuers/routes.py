@@ -10,8 +10,9 @@ from attestlab.core.encoding import b64url_decode, b64url_encode
 from attestlab.core.errors import QuotaExceeded
 from attestlab.core.row_rendering import RowRenderer
 from attestlab.issuers.domain_proof import Challenge, DomainProofs
-from attestlab.issuers.keys import Keys, RevokedKey, load_external_key
+from attestlab.issuers.keys import Keys, RevokedKey
 from attestlab.issuers.logos import Logos
+from attestlab.issuers.new_keys import load_external_key
 from attestlab.issuers.rules import KeyStatus
 from attestlab.issuers.service import Issuers, IssuerWithKeys
 from attestlab.issuers.shapes import (

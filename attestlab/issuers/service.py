@@ -24,7 +24,8 @@ from attestlab.core.ids import new_id
 from attestlab.issuers import rules, store
 from attestlab.issuers.change_log import ChangeRecorder, RowChange
 from attestlab.issuers.events import IssuerCreated, IssuerSuspended, IssuerUpdated
-from attestlab.issuers.keys import KEYS_CHANGED, CountSigned, Keys, generate_kid, make_managed_key
+from attestlab.issuers.keys import KEYS_CHANGED, CountSigned, Keys
+from attestlab.issuers.new_keys import generate_kid, make_managed_key
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
 from attestlab.issuers.store import KeyPlace, SigningKey
 from attestlab.issuers.tables import IssuerKeyRecord, IssuerRecord

@@ -14,7 +14,7 @@ from attestlab.core.crypto.jws import sign_compact
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.errors import Conflict, IntegrityFailed, NotFound, ValidationFailed
 from attestlab.installation import Installation
-from attestlab.issuers.keys import NewKey
+from attestlab.issuers.new_keys import NewKey
 from attestlab.issuers.service import IssuerWithKeys
 from attestlab.issuers.store import SigningKey
 from attestlab.orgs.rules import Caller

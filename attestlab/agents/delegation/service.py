@@ -40,7 +40,7 @@ from attestlab.core.errors import Conflict, NotFound, ValidationFailed
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.issuers.keys import UNLOGGED
+from attestlab.issuers.new_keys import UNLOGGED
 from attestlab.log.service import Log
 from attestlab.orgs.rules import Caller
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
+from uuid import UUID
 
 from attestlab.agents.lifecycle import TIMEKEEPER, AgentLifecycle
 from attestlab.agents.oversight import store
 from attestlab.agents.oversight.events import AgentOwnerLeft
 from attestlab.agents.signals import record_agent_signal
 from attestlab.agents.store import agents
+from attestlab.agents.tables import AgentRecord
 from attestlab.core.clock import Clock
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.records import audited_write, outbox
@@ -31,21 +35,28 @@ class OwnersOfAgents:
         self.clock = clock
         self.log = log
         self.lifecycle = lifecycle
+        self._are_noticed = False  # those who left before revision 0040; later ones are noticed as they leave
 
     def leave(self, tx: Transaction, person: UserRecord, *, actor: Actor, at: datetime) -> None:
         """Note that a person was removed who answers for agents: one audit line, signal and event for each of these."""
-        rows = store.list_owned(tx.exec, person.id)
-        if not rows:
-            return
-        context = AuditContext(person.tenant_id, actor, "agent.lose_owner", at, {"owner_user_id": str(person.id)})
-        left = [row._replace(owner_left_at=at, updated_at=at) for row in rows]
-        audited_write.change_all(tx, agents, left, ("owner_left_at", "updated_at"), lambda _: context)
-        factor = Factor(OWNERLESS, True, 100.0, OWNERLESS_SCORE, "No one answers for the agent: its owner was removed.")
+        _note_all(tx, store.list_owned(tx.exec, person.id), person.id, actor=actor, at=at)
+
+    def notice_earlier(self, tx: Transaction, *, limit: int) -> int:
+        """Note up to `limit` agents whose owner was removed by a version that did not; return how many.
+
+        Their grace begins now. Once none is left, no later sweep of this process looks for more.
+        """
+        if self._are_noticed or limit <= 0:
+            return 0
+        rows = store.find_unnoticed(tx.exec, limit=limit)
+        self._are_noticed = not rows
+        of_owners: defaultdict[UUID, list[AgentRecord]] = defaultdict(list)
         for row in rows:
-            record_agent_signal(tx, person.tenant_id, row.id, None, factor, at=at)
-        suspended_from = at + timedelta(days=store.find_grace_days(tx.exec, person.tenant_id))
-        for row in rows:
-            outbox.publish(tx, row.tenant_id, AgentOwnerLeft(row.id, person.id, suspended_from), at=at)
+            if row.owner_user_id is not None:
+                of_owners[row.owner_user_id].append(row)
+        for owner_id, owned in of_owners.items():
+            _note_all(tx, owned, owner_id, actor=TIMEKEEPER, at=self.clock.now())
+        return len(rows)
 
     def suspend_due(self, tx: Transaction, *, limit: int) -> int:
         """Suspend up to `limit` active agents whose owners left, and whose tenant's grace is over; return how many.
@@ -62,3 +73,19 @@ class OwnersOfAgents:
             context = AuditContext(row.tenant_id, TIMEKEEPER, "agent.suspend", now, metadata)
             self.lifecycle.suspend_row(tx, row, context)
         return len(rows)
+
+
+def _note_all(tx: Transaction, rows: Sequence[AgentRecord], owner_id: UUID, *, actor: Actor, at: datetime) -> None:
+    """Note that the owner of agents was removed; all are of one tenant."""
+    if not rows:
+        return
+    tenant_id = rows[0].tenant_id
+    context = AuditContext(tenant_id, actor, "agent.lose_owner", at, {"owner_user_id": str(owner_id)})
+    left = [row._replace(owner_left_at=at, updated_at=at) for row in rows]
+    audited_write.change_all(tx, agents, left, ("owner_left_at", "updated_at"), lambda _: context)
+    factor = Factor(OWNERLESS, True, 100.0, OWNERLESS_SCORE, "No one answers for the agent: its owner was removed.")
+    for row in rows:
+        record_agent_signal(tx, tenant_id, row.id, None, factor, at=at)
+    suspended_from = at + timedelta(days=store.find_grace_days(tx.exec, tenant_id))
+    for row in rows:
+        outbox.publish(tx, tenant_id, AgentOwnerLeft(row.id, owner_id, suspended_from), at=at)

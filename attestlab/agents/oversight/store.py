@@ -116,6 +116,14 @@ def list_owned(execute: Execute, user_id: UUID) -> list[AgentRecord]:
     return fetch_all(execute(select(*agents.c).where(*theirs).order_by(agents.c.id)), AgentRecord)
 
 
+def find_unnoticed(execute: Execute, *, limit: int) -> list[AgentRecord]:
+    """Find up to `limit` agents of all tenants whose owner was removed before the service noted that."""
+    is_left = (agents.c.owner_left_at.is_(None), users.c.status == UserStatus.REMOVED.value)
+    query = select(*agents.c).join(users, users.c.id == agents.c.owner_user_id)
+    alive = query.where(*is_left, agents.c.status != AgentStatus.REVOKED.value)
+    return fetch_all(execute(alive.order_by(agents.c.id).limit(limit)), AgentRecord)
+
+
 def find_settings(execute: Execute, tenant_id: UUID) -> AgentSettingsRecord | None:
     """Find what a tenant set for its agents."""
     return fetch_one(execute(select(*settings.c).where(settings.c.tenant_id == tenant_id)), AgentSettingsRecord)

@@ -129,3 +129,47 @@ def test_an_agent_changes_no_settings(client: httpx.Client, clients: TenantClien
         assert session.get(SETTINGS).status_code == 200
         assert session.put(SETTINGS, json={"ownerless_grace_days": 365}).status_code == 403
         assert reader.put(SETTINGS, json={"ownerless_grace_days": 365}).status_code == 403
+
+
+@pytest.mark.own_world
+@pytest.mark.both_engines
+def test_an_owner_who_left_before_the_service_noted_that_is_noticed_once(
+    client: httpx.Client, clients: TenantClients, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Agents of versions before revision 0040, which removed people and noted nothing."""
+    with monkeypatch.context() as before:
+        before.setattr(clients.lab.people, "dependents", [])
+        agent, revoked = lose_owner(client, clients), lose_owner(client, clients)
+    client.post(f"{AGENTS}/{revoked['id']}/revoke", json={"reason": "a test"}).raise_for_status()
+    assert signals_of(client, agent) == []
+
+    for _ in range(3):
+        sweep(clients)
+
+    assert (signals_of(client, agent), signals_of(client, revoked)) == (["ownerless"], [])
+    assert [each["agent_id"] for each in read_events_of_type(clients.lab, "agent.owner_left")] == [agent["id"]]
+    found = client.get(f"{AGENTS}/review", params={"finding": "ownerless"}).json()["items"]
+    assert [item["agent_id"] for item in found] == [agent["id"]]
+    clock.advance(timedelta(days=7, seconds=-1))
+    sweep(clients)
+    assert status_of(client, agent) == "active", "its grace begins when it is noticed"
+    clock.advance(timedelta(seconds=1))
+    sweep(clients)
+    assert status_of(client, agent) == "suspended"
+
+
+@pytest.mark.own_world
+def test_many_owners_who_left_are_noticed_in_batches(
+    client: httpx.Client, clients: TenantClients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr(clients.lab.people, "dependents", [])
+        agents = [lose_owner(client, clients) for _ in range(3)]
+
+    done = []
+    for _ in range(3):
+        with clients.lab.storage.write() as tx:
+            done.append(clients.lab.agents.owners.notice_earlier(tx, limit=2))
+
+    assert done == [2, 1, 0]
+    assert [signals_of(client, each) for each in agents] == [["ownerless"]] * 3
