@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, delete, func, literal, or_, select
+from sqlalchemy import ColumnElement, Select, and_, delete, func, literal, or_, select
 
 from attestlab.agents.rules import AgentStatus
 from attestlab.agents.shapes import AgentsQuery
@@ -145,18 +145,18 @@ _ANCESTORS: Final = _select_ancestors()
 
 def list_descendants(execute: Execute, agent_id: UUID) -> list[AgentRecord]:
     """List the agents below one that are not revoked, whatever their depth."""
-    return fetch_all(execute(_select_below(agent_id, *agents.c)), AgentRecord)
+    return fetch_all(execute(select(*agents.c).where(_is_below(agent_id))), AgentRecord)
 
 
 def list_descendant_ids(execute: Execute, agent_id: UUID) -> list[UUID]:
     """List the ids of the agents below one that are not revoked, whatever their depth."""
-    return list(execute(_select_below(agent_id, agents.c.id)).scalars())
+    return list(execute(select(agents.c.id).where(_is_below(agent_id))).scalars())
 
 
-def _select_below(agent_id: UUID, *columns: ColumnElement[Any]) -> Select[tuple[Any, ...]]:
+def _is_below(agent_id: UUID) -> ColumnElement[bool]:
     first = select(agents.c.id).where(agents.c.parent_agent_id == agent_id).cte("below", recursive=True)
     below = first.union(select(agents.c.id).join(first, agents.c.parent_agent_id == first.c.id))
-    return select(*columns).join(below, below.c.id == agents.c.id).where(agents.c.status != AgentStatus.REVOKED.value)
+    return and_(agents.c.id.in_(select(below.c.id)), agents.c.status != AgentStatus.REVOKED.value)
 
 
 def find_overdue(tx: Transaction, *, now: datetime, limit: int) -> list[AgentRecord]:

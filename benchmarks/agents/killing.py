@@ -1,7 +1,7 @@
 """The dry run and the kill of 10,000 agents under one root, next to another tenant's verifications.
 
 The durations are those of whole requests, of which the machine's other work is a part; the server's processor time is
-not. Each round kills a tree of its own.
+not. Each round kills another tree.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An agent's session with `risk:write` judges others, but neither itself nor agents of its own delegation tree."""
+"""An agent's session with `risk:write` judges others, but neither itself nor agents of its delegation tree."""
 
 from __future__ import annotations
 

@@ -218,6 +218,7 @@ def test_next_revision_is_generated_from_the_difference(migrated_file: Path, tmp
     assert re.findall(r'op\.create_index\(\s*(?:op\.f\()?"(\w+)"', written.read_text()) == [
         "ix_users_invitation_sha256",
         "ix_users_invited",
+        "ix_users_invited_address",
         "ix_users_tenant_id",
         "ix_log_leaves_segment_hash",
     ]

@@ -138,7 +138,7 @@ def undo_revision_45(connection: Connection) -> None:
         connection.exec_driver_sql(f"ALTER TABLE risk_cases DROP COLUMN {column}")
 
 
-def undo_revision_47(connection: Connection) -> None:
+def undo_revision_46(connection: Connection) -> None:
     """Drop the index of the addresses of invitations."""
     connection.exec_driver_sql("DROP INDEX ix_users_invited_address")
 
@@ -164,7 +164,7 @@ UNDO = {
     41: undo_revision_41,
     42: undo_revision_42,
     45: undo_revision_45,
-    47: undo_revision_47,
+    46: undo_revision_46,
 }
 
 

@@ -1,4 +1,4 @@
-"""A tenant with agents whose story is told over HTTP: its people, an analyst, a stranger, and agents in sessions."""
+"""A tenant with agents whose story happens over HTTP: its people, an analyst, a stranger, and agents in sessions."""
 
 from __future__ import annotations
 

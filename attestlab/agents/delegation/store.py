@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, CompoundSelect, Select, SelectBase, func, or_, select, union
+from sqlalchemy import CompoundSelect, Select, SelectBase, func, or_, select, union
 
 from attestlab.agents.delegation.rules import Direction
 from attestlab.agents.delegation.tables import Delegation, DelegationRecord
@@ -73,18 +73,18 @@ def list_chain(execute: Execute, row: DelegationRecord) -> list[DelegationRecord
 def list_below(execute: Execute, delegation_id: UUID) -> list[DelegationRecord]:
     """List a delegation and all that were given under it, without revoked ones, in the order of their depth."""
     first = select(delegations.c.id).where(delegations.c.id == delegation_id)
-    return fetch_all(execute(_select_below(first, *delegations.c).order_by(*_BY_DEPTH)), DelegationRecord)
+    return _list_alive_below(execute, first)
 
 
 def list_below_agents(execute: Execute, agent_ids: Collection[UUID]) -> list[DelegationRecord]:
     """List the delegations that any of these agents gave or got, and all below, as `list_below` does."""
-    query = _select_below(_select_of_agents(agent_ids), *delegations.c).order_by(*_BY_DEPTH)
-    return fetch_all(execute(query), DelegationRecord)
+    return _list_alive_below(execute, _select_of_agents(agent_ids))
 
 
 def count_open_below_agents(execute: Execute, agent_ids: Collection[UUID], *, now: datetime) -> int:
     """Count those of `list_below_agents` that have not expired."""
-    query = _select_below(_select_of_agents(agent_ids), func.count()).where(delegations.c.expires_at > now)
+    is_below = delegations.c.id.in_(_select_ids_below(_select_of_agents(agent_ids)))
+    query = select(func.count()).select_from(delegations).where(is_below, _ALIVE, delegations.c.expires_at > now)
     return int(execute(query).scalar_one())
 
 
@@ -94,10 +94,15 @@ def _select_of_agents(agent_ids: Collection[UUID]) -> CompoundSelect[tuple[UUID]
     return union(*(select(delegations.c.id).where(is_among(column, agent_ids), _ALIVE) for column in (given, got)))
 
 
-def _select_below(first: SelectBase, *columns: ColumnElement[Any]) -> Select[tuple[Any, ...]]:
+def _list_alive_below(execute: Execute, first: SelectBase) -> list[DelegationRecord]:
+    is_below = delegations.c.id.in_(_select_ids_below(first))
+    return fetch_all(execute(select(*delegations.c).where(is_below, _ALIVE).order_by(*_BY_DEPTH)), DelegationRecord)
+
+
+def _select_ids_below(first: SelectBase) -> Select[UUID]:
     below = select(first.subquery().c.id).cte("below", recursive=True)
     below = below.union(select(delegations.c.id).join(below, delegations.c.previous_id == below.c.id))
-    return select(*columns).select_from(delegations).join(below, delegations.c.id == below.c.id).where(_ALIVE)
+    return select(below.c.id)
 
 
 def page(

@@ -1,4 +1,4 @@
-"""Impartiality: a machine agent decides nothing that frees agents of its own delegation tree (CONTRACT 11.0).
+"""Impartiality: a machine agent decides nothing that frees agents of its delegation tree (CONTRACT 11.0).
 
 With the scope `risk:write` an agent's session works on cases and lists like any key. What it may not do is judge
 itself, those above or below it, or those with which it has an agent above in common.
@@ -30,7 +30,7 @@ class Impartiality:
         """Require that the caller may decide about an entity; `verb` is what they would do.
 
         Raises:
-            PermissionDenied: the caller is an agent, and the entity is of its own tree.
+            PermissionDenied: the caller is an agent, and the entity is of its tree.
         """
         if (refused := self.find_refusal(execute, entity, caller=caller, verb=verb)) is not None:
             raise refused
@@ -40,7 +40,7 @@ class Impartiality:
         if caller.actor_type != "AGENT" or not self._is_of_own_tree(execute, caller, entity):
             return None
         message = (
-            f"An agent cannot {verb} {entity.type.value} {entity.id!r}, which is itself or of its own delegation tree. "
+            f"An agent cannot {verb} {entity.type.value} {entity.id!r}, which is itself or of its delegation tree. "
             "Ask a person, or an agent of another tree."
         )
         return PermissionDenied(message, details={"reason": OWN_TREE})

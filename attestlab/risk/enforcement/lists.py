@@ -59,7 +59,7 @@ class EntityLists:
 
         Raises:
             ValidationFailed: the end is not in the future, or the entry could never hold.
-            PermissionDenied: the caller is an agent, and would allow an agent of its own tree.
+            PermissionDenied: the caller is an agent, and would allow an agent of its tree.
             Conflict: the entity is on the list already.
         """
         require_listable(entity)
@@ -92,7 +92,7 @@ class EntityLists:
 
         Raises:
             NotFound: the tenant has no such entry, or it was removed already.
-            PermissionDenied: the caller is an agent, and the entry denies an agent of its own tree.
+            PermissionDenied: the caller is an agent, and the entry denies an agent of its tree.
         """
         with self.storage.write(tx) as tx:
             tx.cache[LISTS_CHANGED] = True

@@ -40,7 +40,7 @@ _HEADINGS: Final = (
 )
 
 
-class ReviewRow(NamedTuple):
+class FindingsRow(NamedTuple):
     """An agent with at least one finding."""
 
     id: str
@@ -57,7 +57,7 @@ class ReviewPage(NamedTuple):
 
     now: datetime
     names: Mapping[str, str]
-    rows: tuple[ReviewRow, ...]
+    rows: tuple[FindingsRow, ...]
     agents: int
     page: int
     counts: FleetCounts
@@ -67,7 +67,7 @@ def load_review(lab: Lab, state: AgentsState) -> ReviewPage:
     """Load a page of the review."""
     rows = compose(state, _PAGE, page=state.review_page - 1).read_rows(lab)
     agents, place = (int(str(rows[0][name])) for name in ("agents", "place")) if rows else (0, 1)
-    listed = tuple(ReviewRow(**{name: row[name] for name in ReviewRow._fields}) for row in rows)  # type: ignore[arg-type]  # the query's types
+    listed = tuple(FindingsRow(**{name: row[name] for name in FindingsRow._fields}) for row in rows)  # type: ignore[arg-type]  # the query's types
     page = (place - 1) // REVIEW_ROWS + 1
     return ReviewPage(lab.now(), read_people(lab), listed, agents, page, load_overview(lab, state))
 
@@ -128,7 +128,7 @@ def _draw_counts(counts: FleetCounts, state: AgentsState) -> Markup:
     return html('<div class="chips ag-roots" role="group" aria-label="Findings">{chips}</div>', chips=join(chips))
 
 
-def _draw_row(row: ReviewRow, page: ReviewPage) -> list[Markup]:
+def _draw_row(row: FindingsRow, page: ReviewPage) -> list[Markup]:
     return [
         html("<b>{name}</b>", name=row.name),
         html('<span class="ag-findings">{words}</span>', words=join(map(_draw_finding, row.findings), html(" "))),

@@ -1,6 +1,6 @@
 """Find invitations to teams by the address that they invite, which they no longer hold.
 
-Revision 0047, made 2026-11-28, frozen since: it names no model, so that later ones do not change it.
+Revision 0046, made 2026-11-28, frozen since: it names no model, so that later ones do not change it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0047"
+revision = "0046"
 down_revision = "0045"
 
 
