@@ -164,7 +164,7 @@ def test_in_python_the_same_is_refused(client: httpx.Client, clients: TenantClie
     caller = Caller(clients.tenant.tenant_id, "AGENT", agent["id"], scopes, "ENTERPRISE", credential_id="a session")
     row = lab.risk.cases.get(UUID(case), caller=caller)
 
-    with pytest.raises(PermissionDenied, match="own delegation tree"):
+    with pytest.raises(PermissionDenied, match="of its delegation tree"):
         lab.risk.cases.resolve(row.id, CaseOutcome.LEGITIMATE, caller=caller)
     (refused,) = lab.risk.triage.resolve([Resolution(row.id, CaseOutcome.LEGITIMATE)], 0, caller)
     assert isinstance(refused, PermissionDenied)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from operator import itemgetter
-from typing import Any
 
 import psycopg
 from psycopg.postgres import types
@@ -28,7 +27,7 @@ _TYPES = "copied_types"
 class RowValues:
     """Reads rows of a table: the values of at least two columns, in their order."""
 
-    def __init__(self, columns: Iterable[Column[Any]]) -> None:
+    def __init__(self, columns: Iterable[Column[object]]) -> None:
         listed = list(columns)
         self._get_values: Callable[[Mapping[str, object]], tuple[object, ...]] = itemgetter(
             *(column.name for column in listed)

@@ -7,7 +7,6 @@ each column ten times as slowly as orjson the whole.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import orjson
 from sqlalchemy import Column, Connection, Float, Table, literal_column, select, text
@@ -63,7 +62,7 @@ class JsonUpdate:
         _run(connection, self._text, [dict(zip(self._names, self._values.read(row), strict=True)) for row in rows])
 
 
-def _compile_rows(columns: Iterable[Column[Any]]) -> str:
+def _compile_rows(columns: Iterable[Column[object]]) -> str:
     """Compile the parameter as a table: without lengths, so that a text too long for its column is refused there."""
     quote = DIALECT.identifier_preparer.format_column
     typed = ", ".join(f"{quote(column)} {column.type.compile(DIALECT).partition('(')[0]}" for column in columns)
