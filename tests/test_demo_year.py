@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
-from attestlab.agents.rules import AgentStatus
+from attestlab.agents.observability.rules import PROBE_REFUSALS, PROBE_WINDOW, AgentAnomaly
+from attestlab.agents.rules import AgentStatus, TrustCause, format_agent_id
+from attestlab.agents.trust.shapes import TrustHistoryQuery
 from attestlab.attestations import store as attestation_store
 from attestlab.attestations.rules import Status
+from attestlab.audit.trail import ATTEMPT
 from attestlab.billing import store as billing_store
 from attestlab.billing.usage import usage_days
 from attestlab.consumer.accounts.store import find_account_by_username
@@ -231,8 +234,27 @@ def test_agents_leave_audit_lines_of_their_runs(served: Installation) -> None:
     with served.storage.read() as connection:
         rows = connection.execute(done).all()
 
-    assert {row.action for row in rows} == {"run.count", "run_step.record"}
+    assert {row.action for row in rows} == {"run.count", "run_step.record", "request.denied"}
     assert len({row.actor_id for row in rows}) == 38  # one never worked, and one has its key in its device
+
+
+def test_ten_refusals_of_one_agent_are_a_signal_with_a_case_and_take_its_trust(
+    served: Installation, caller: Caller
+) -> None:
+    agents = {each.row.display_name: each.row for each in served.agents.registry.page(caller=caller, limit=100)}
+    prober, audit = agents[PROBING], table_of(AuditEvent)
+    denied = select(audit.c.timestamp).where(audit.c.action == ATTEMPT, audit.c.actor_id == str(prober.id))
+    probes = select(signals.c.id, signals.c.entity_id, cases.c.status).join(cases, cases.c.id == signals.c.case_id)
+    with served.storage.read() as connection:
+        times = connection.execute(denied).scalars().all()
+        (signal,) = connection.execute(probes.where(signals.c.signal_type == AgentAnomaly.SCOPE_PROBE)).all()
+    (change,) = served.agents.trust.history(prober.id, TrustHistoryQuery(), caller=caller)
+
+    assert len(times) == PROBE_REFUSALS
+    assert max(times) - min(times) < PROBE_WINDOW
+    assert (signal.entity_id, signal.status) == (format_agent_id(prober.id, prober.tenant_id), "open")
+    assert (change.cause, change.reference, change.score) == (TrustCause.SIGNAL, signal.id, prober.trust_score)
+    assert prober.trust_score == 0.075  # of 0.5, which an agent without evidence has
 
 
 def test_its_folder_has_credentials_that_only_the_owner_reads(served: Installation) -> None:

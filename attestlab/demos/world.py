@@ -124,8 +124,8 @@ def demo_world(
     Its issuers are older than a year, in which they minted 1,300 attestations. Others verified them, and some failed.
     There are 5,200 policy decisions, 100,000 risk signals with their cases, raw events, challenges, webhook deliveries,
     changes that one person requested and another approved, receipts, and the usage that is billed. Three consumers have
-    an inbox and protect content. Forty machine agents work in four trees. Without `history` everything is new, and
-    there are the people and their documents alone; that takes a second.
+    an inbox and protect content. Forty machine agents work in four trees, and one of them probes for scopes. Without
+    `history` everything is new, and there are the people and their documents alone; that takes a second.
 
     Args:
         folder: of the installation, which does not exist yet.

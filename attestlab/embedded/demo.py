@@ -63,7 +63,7 @@ def demo(seed: int = DEFAULT_SEED, *, history: bool = True) -> Lab:
     >>> import attestlab
     >>> with attestlab.demo() as lab:
     ...     print(len(lab.signals), lab.issuers["Delta Clinics"].trust_tier)
-    100215 VERIFIED
+    100216 VERIFIED
     """
     _require_seed(seed)
     require_extra("server")

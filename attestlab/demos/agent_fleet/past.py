@@ -1,4 +1,7 @@
-"""The past of the demo's agents: who registered them, what they were delegated, when they worked, and what ended."""
+"""The past of the demo's agents: who registered them, what they were delegated, when they worked, and what ended.
+
+One of them probes for scopes shortly before the end of the year.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from attestlab.agents.delegation.shapes import DelegationIn
 from attestlab.agents.keys import prepare_key
+from attestlab.agents.observability.rules import PROBE_REFUSALS
 from attestlab.agents.rules import PROOF_PREFIX
 from attestlab.agents.runs.rules import RunEnd, StepStatus
 from attestlab.agents.runs.shapes import RunCompleteIn, RunIn, RunStepIn
@@ -21,7 +25,8 @@ from attestlab.agents.shapes import AgentIn
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import b64url_encode
 from attestlab.core.ids import new_id
-from attestlab.demos.agent_fleet.members import OWN_KEY, TREES, FleetAgent, FleetTree
+from attestlab.demos.agent_fleet.members import OWN_KEY, PROBING, TREES, FleetAgent, FleetTree
+from attestlab.demos.agent_fleet.refusals import WANTED, ask_in_vain
 from attestlab.demos.people import add_person
 from attestlab.demos.registry_year.scheduled_actions import ScheduledAction
 from attestlab.demos.registry_year.team import Team
@@ -43,6 +48,7 @@ _SUSPENDED: Final = (
 _REVOKED: Final = (("Old importer", 90.4, "All cards are imported."),)
 _CUT_OFF: Final = (("Name speller", 12.3, "The new records have names as people spell them."),)
 _EXPIRED_DAYS_AGO: Final = 37.9
+_PROBED_DAYS_AGO, _BETWEEN_REFUSALS = 0.03, 0.0003  # days; ten refusals within four minutes
 
 
 class PastAgents:
@@ -68,6 +74,7 @@ class PastAgents:
                     yield ScheduledAction(agent.rotated_days_ago, partial(self._rotate, tree, agent.name))
                 yield from self._list_work(tree, agent)
         yield from self._list_ends()
+        yield from self._list_probe()
 
     def _list_ends(self) -> Iterator[ScheduledAction]:
         for name, days_ago, reason in _SUSPENDED:
@@ -78,6 +85,18 @@ class PastAgents:
             yield ScheduledAction(days_ago, partial(self._cut_off, name, reason))
         yield ScheduledAction(_EXPIRED_DAYS_AGO, self._expire)
         yield ScheduledAction(_LEFT_DAYS_AGO, self._leave)
+
+    def _list_probe(self) -> Iterator[ScheduledAction]:
+        """Yield ten requests in the last session of an agent, each for what it has no scope for."""
+        for number in range(PROBE_REFUSALS):
+            days_ago, wanted = _PROBED_DAYS_AGO - number * _BETWEEN_REFUSALS, WANTED[number % len(WANTED)]
+            yield ScheduledAction(
+                days_ago, partial(self._ask_in_vain, wanted), look=partial(self._authenticate, PROBING)
+            )
+
+    def _ask_in_vain(self, path: str, tx: Transaction) -> None:
+        assert self._caller is not None, "an agent is authenticated before it asks"
+        ask_in_vain(tx, path, self._caller, at=self._lab.clock.now())
 
     def _join(self, tx: Transaction) -> None:
         now, tenant_id, (address, name) = self._lab.clock.now(), self._team["ann"].tenant_id, LEAVER
