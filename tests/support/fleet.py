@@ -1,4 +1,4 @@
-"""A tenant with agents whose story happens over HTTP: its people, an analyst, a stranger, and agents in sessions."""
+"""A tenant with agents, as all see it over HTTP: its people, an analyst, a stranger, and agents in their sessions."""
 
 from __future__ import annotations
 

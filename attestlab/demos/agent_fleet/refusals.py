@@ -22,11 +22,17 @@ from attestlab.webhooks.routes import routes as webhook_routes
 
 WANTED: Final = ("/v1/attestations", "/v1/issuers", "/v1/policies", "/v1/risk/signals", "/v1/webhooks/endpoints")
 """What an agent that probes asks for, by turns; each needs another scope."""
+_LISTS: Final[dict[str, Route]] = {
+    route.path: route
+    for routes in (attestation_routes, issuer_routes, policy_routes, signal_routes, webhook_routes)
+    for route in routes
+    if route.method == "GET" and route.path in WANTED
+}
 _ADDRESS: Final = "192.0.2.44"  # RFC 5737: of documentation
 
 
 def ask_in_vain(tx: Transaction, path: str, caller: Caller, *, at: datetime) -> None:
-    """Let the route of a list refuse an agent that lacks its scope; the trail has it, and ten make a signal."""
+    """Let a list's route refuse an agent that lacks its scope, and record that as a server does."""
     route = _LISTS[path]
     assert route.needs is not None, "a public route refuses no one"
     request = Request(
@@ -53,11 +59,3 @@ def ask_in_vain(tx: Transaction, path: str, caller: Caller, *, at: datetime) -> 
 
 def _stay_connected(end: Callable[[], None]) -> None:
     """Never call `end`, because there is no connection."""
-
-
-_LISTS: Final[dict[str, Route]] = {
-    route.path: route
-    for routes in (attestation_routes, issuer_routes, policy_routes, signal_routes, webhook_routes)
-    for route in routes
-    if route.method == "GET" and route.path in WANTED
-}
