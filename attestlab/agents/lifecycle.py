@@ -161,13 +161,11 @@ class AgentLifecycle:
             NotFound: the caller's tenant has no such agent.
             Conflict: the agent and all below it are revoked already.
         """
+        if dry_run:
+            return self._count_kill(agent_id, caller, cascade=cascade, tx=tx)
         with self.storage.write(tx) as tx:
             now = self.clock.now()
             root = store.get(tx.exec, agent_id, tenant_id=caller.tenant_id)
-            if dry_run:
-                return self._count_kill(
-                    tx.exec, root, store.list_descendant_ids(tx.exec, agent_id) if cascade else [], now
-                )
             below = store.list_descendants(tx.exec, agent_id) if cascade else []
             ids = [row.id for row in (root, *below)]
             ending = [row for row in (root, *below) if row.status != AgentStatus.REVOKED]
@@ -228,12 +226,16 @@ class AgentLifecycle:
         entry = agent_entries.agent_status_entry(link, agent_id=row.id, status=status.value, at=at)
         return self.log.append(tx, entry, kind=EntryType.AGENT_STATUS, subject=subject).index
 
-    def _count_kill(self, execute: Execute, root: AgentRecord, below: Sequence[UUID], now: datetime) -> KilledAgents:
-        """Count what a kill would end."""
-        _require_killable(root, below)
-        ids = [root.id, *below]
-        sessions = self.sessions.count_open(execute, ids, now=now)
-        delegations = self.delegations.count_open(execute, ids, now=now) if self.delegations else 0
+    def _count_kill(self, agent_id: UUID, caller: Caller, *, cascade: bool, tx: Transaction | None) -> KilledAgents:
+        """Count what a kill would end; no writer waits for it."""
+        with self.storage.read(tx) as connection:
+            execute, now = connection.execute, self.clock.now()
+            root = store.get(execute, agent_id, tenant_id=caller.tenant_id)
+            below = store.list_descendant_ids(execute, agent_id) if cascade else []
+            _require_killable(root, below)
+            ids = [root.id, *below]
+            sessions = self.sessions.count_open(execute, ids, now=now)
+            delegations = self.delegations.count_open(execute, ids, now=now) if self.delegations else 0
         return KilledAgents(root, sessions, len(below), delegations, True)
 
     def _end_dependents(self, tx: Transaction, agent_ids: Sequence[UUID], end: AgentEnd) -> tuple[int, int]:

@@ -151,6 +151,11 @@ class Agents:
                 row = audited_write.change(tx, store.agents, row, {**changes, "updated_at": now}, context)
             return self.describe(tx.exec, [row])[0]
 
+    def describe_now(self, rows: Sequence[AgentRecord]) -> list[AgentDetails]:
+        """Do the same as `describe`, with what is committed."""
+        with self.storage.read() as connection:
+            return self.describe(connection.execute, rows)
+
     def describe(self, execute: Execute, rows: Sequence[AgentRecord]) -> list[AgentDetails]:
         """Add to agents what follows from other rows: keys, effective scopes and sessions."""
         now, ids = self.clock.now(), [row.id for row in rows]
