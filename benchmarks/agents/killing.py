@@ -1,12 +1,14 @@
-"""The dry run and the kill of 10,000 agents under one root, next to another tenant's verifications.
+"""The dry run and the kill of 10,000 agents under one root, next to another tenant's requests.
 
+Verifications are counted, so they wait for a commit; reads wait for none.
 The durations are those of whole requests, of which the machine's other work is a part; the server's processor time is
 not. Each round kills another tree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import quantiles
 from time import perf_counter, sleep
@@ -19,13 +21,15 @@ from attestlab.settings import Settings
 from benchmarks import world
 from benchmarks.agents.fleet import Planter
 from benchmarks.figures import Figure
-from benchmarks.waits.bulk_over_http import VERIFICATIONS_PER_S, Verifier
+from benchmarks.waits.bulk_over_http import RegularClient
 from benchmarks.world import ServedInstallation
 
 AGENTS = 10_000
-TREES = 5
-DRY_RUNS = 3  # of each tree
-ALONE_S = 3.0  # of verifications without a kill
+ROUNDS = 3
+DRY_RUNS = 3  # of each round
+KINDS = {"read": RegularClient.that_reads, "verification": RegularClient.that_verifies}
+TREES = ROUNDS * (1 + len(KINDS))
+ALONE_S = 3.0  # of requests without a kill
 
 
 class _Planted(NamedTuple):
@@ -38,6 +42,13 @@ class _Planted(NamedTuple):
 class _Cost(NamedTuple):
     took_s: float
     cpu_s: float
+
+
+class _Latencies(NamedTuple):
+    """The p95 of another tenant's requests, which come 50 times a second, without a kill and next to one."""
+
+    alone_ms: float
+    beside_ms: float
 
 
 def figures(folder: Path, engine: str, url: str | None) -> Iterator[Figure]:
@@ -59,24 +70,32 @@ def _plant(data: Path, url: str | None) -> _Planted:
 
 
 def _measure(served: ServedInstallation, planted: _Planted, name: str) -> Iterator[Figure]:
-    verifier = Verifier.of(served)
-    dry_runs, kills, quiet_ms, busy_ms = list[_Cost](), list[_Cost](), list[float](), list[float]()
-    for root in planted.roots:
-        dry_runs += [_kill(served, planted, root, dry_run=True) for _ in range(DRY_RUNS)]
-        with verifier.verifying() as quiet:
-            sleep(ALONE_S)
-        with verifier.verifying() as busy:
-            kills.append(_kill(served, planted, root, dry_run=False))
-        quiet_ms.append(_find_p95_ms(quiet))
-        busy_ms.append(_find_p95_ms(busy))
+    """Measure dry runs, and kills by turns alone and next to another tenant's requests of each kind."""
+    roots = iter(planted.roots)
+    dry_runs, kills, beside = list[_Cost](), list[_Cost](), {kind: list[_Latencies]() for kind in KINDS}
+    for _ in range(ROUNDS):
+        alone = next(roots)
+        dry_runs += [_kill(served, planted, alone, dry_run=True) for _ in range(DRY_RUNS)]
+        kills.append(_kill(served, planted, alone, dry_run=False))
+        for kind, make in KINDS.items():
+            beside[kind].append(
+                _measure_beside(make(served), partial(_kill, served, planted, next(roots), dry_run=False))
+            )
     for what, costs in {"dry_run": dry_runs, "kill": kills}.items():
         yield Figure.of_rounds(f"{name}.{what}_{AGENTS}_s", [each.took_s for each in costs], "s")
         yield Figure.of_rounds(f"{name}.{what}_{AGENTS}_cpu_s", [each.cpu_s for each in costs], "s")
-    ratios = [busy / quiet for busy, quiet in zip(busy_ms, quiet_ms, strict=True)]
-    rate = f"{VERIFICATIONS_PER_S} verifications a second alone"
-    yield Figure.of_rounds(f"{name}.beside_kill_p95_ratio", ratios, "ratio", against=rate)
-    yield Figure.of_rounds(f"{name}.beside_kill_p95_ms", busy_ms, "ms")
-    yield Figure.of_rounds(f"{name}.verify_alone_p95_ms", quiet_ms, "ms")
+    for kind, latencies in beside.items():
+        ratios = [each.beside_ms / each.alone_ms for each in latencies]
+        yield Figure.of_rounds(f"{name}.{kind}_beside_kill_p95_ratio", ratios, "ratio", against="without a kill")
+        yield Figure.of_rounds(f"{name}.{kind}_beside_kill_p95_ms", [each.beside_ms for each in latencies], "ms")
+
+
+def _measure_beside(client: RegularClient, kill: Callable[[], object]) -> _Latencies:
+    with client.sending() as alone:
+        sleep(ALONE_S)
+    with client.sending() as beside:
+        kill()
+    return _Latencies(_find_p95_ms(alone), _find_p95_ms(beside))
 
 
 def _kill(served: ServedInstallation, planted: _Planted, root: UUID, *, dry_run: bool) -> _Cost:

@@ -6,7 +6,7 @@ nothing, and computes no effective scopes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -15,10 +15,12 @@ from uuid import UUID
 import duckdb
 import pyarrow as pa
 from sqlalchemy import select
+from sqlmodel.sql.sqltypes import UTCDateTime
 
 from attestlab.agents.oversight.rules import MAX_TREE_NODES, ReviewFinding
 from attestlab.agents.oversight.shapes import AgentReviewQuery
-from attestlab.agents.oversight.store import uses
+from attestlab.agents.rules import AgentType
+from attestlab.agents.sessions.store import uses
 from attestlab.agents.shapes import AgentsQuery
 from attestlab.agents.store import agents, keys
 from attestlab.installation import Installation
@@ -32,32 +34,17 @@ from benchmarks.figures import Figure
 AGENTS = 100_000
 A_TREE = MAX_TREE_NODES - 1  # below each root
 PAGE_SIZE = 51  # as the route reads a page of 50
+_SHOWN = ("id", "tenant_id", "display_name", "agent_type", "status", "scopes", "owner_user_id", "created_at")
+_LIMITS = ("expires_at", "key_id", "parent_agent_id", "delegated_scopes", "delegated_until")
 COPIED = {
-    "agents": (
-        agents,
-        (
-            "id",
-            "tenant_id",
-            "display_name",
-            "agent_type",
-            "status",
-            "scopes",
-            "owner_user_id",
-            "created_at",
-            "expires_at",
-            "key_id",
-            "parent_agent_id",
-            "delegated_scopes",
-            "delegated_until",
-        ),
-    ),
-    "agent_keys": (keys, ("kid", "created_at")),
-    "uses": (uses, ("agent_id", "last_used_at")),
-    "users": (users, ("id", "status")),
+    "agents": [agents.c[name] for name in (*_SHOWN, *_LIMITS)],
+    "agent_keys": [keys.c.kid, keys.c.created_at],
+    "uses": [uses.c.agent_id, uses.c.last_used_at],
+    "users": [users.c.id, users.c.status],
 }
 PAGES = {
     "page": AgentsQuery(),
-    "page_of_a_type": AgentsQuery(agent_type="bot"),
+    "page_of_a_type": AgentsQuery(agent_type=AgentType.BOT),
     "page_of_a_text": AgentsQuery(q="no agent has it"),
 }
 REVIEW = """
@@ -80,6 +67,7 @@ TREE = """
         a.owner_user_id, a.scopes, a.delegated_scopes, a.delegated_until, t.depth
     FROM agents a JOIN tree t ON a.id = t.id ORDER BY t.depth, a.id"""
 RIVAL = "hand-written DuckDB"
+_TYPES: dict[type[object], pa.DataType] = {UTCDateTime: pa.timestamp("us", tz="UTC")}
 
 
 def figures(folder: Path, engine: str, url: str | None) -> Iterator[Figure]:
@@ -99,18 +87,17 @@ def figures(folder: Path, engine: str, url: str | None) -> Iterator[Figure]:
 
 
 def _copy(lab: Installation, connection: duckdb.DuckDBPyConnection) -> None:
-    """Copy the rows that the rival reads."""
-    for name, (table, columns) in COPIED.items():
+    """Copy the rows that the rival reads, ids as texts."""
+    for name, columns in COPIED.items():
         with lab.storage.read() as records:
-            rows = records.execute(select(*(table.c[column] for column in columns))).all()
-        texts = [[str(value) if isinstance(value, UUID) else value for value in row] for row in rows]
-        copied = pa.table(dict(zip(columns, map(list, zip(*texts, strict=True)), strict=True))) if rows else None
-        if copied is None:
-            connection.execute(
-                f"CREATE TABLE {name} (agent_id VARCHAR, id VARCHAR, status VARCHAR, last_used_at TIMESTAMPTZ)"
-            )
-        else:
-            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM copied")
+            rows = [dict(row) for row in records.execute(select(*columns)).mappings()]
+        types = pa.schema([(column.name, _TYPES.get(type(column.type), pa.string())) for column in columns])
+        connection.register("copied", pa.Table.from_pylist([_write_ids(row) for row in rows], schema=types))
+        connection.execute(f"CREATE TABLE {name} AS SELECT * FROM copied")
+
+
+def _write_ids(row: Mapping[str, object]) -> dict[str, object]:
+    return {name: str(value) if isinstance(value, UUID) else value for name, value in row.items()}
 
 
 def _compare_reviews(

@@ -24,7 +24,7 @@ from benchmarks.world import DOCUMENT_HASH, ServedInstallation
 QUIET_LINES, LINES_TOGETHER = 20_000, 5_000
 ROUNDS = 5
 IN_A_ROW = 4  # requests next to verifications, so that a percentile is one of many
-VERIFICATIONS_PER_S = 50
+REQUESTS_PER_S = 50
 ALONE_S = 3.0  # of verifications without a bulk request
 
 
@@ -68,18 +68,18 @@ def _measure_quiet(sender: Sender, kind: str) -> Iterator[Figure]:
 
 def _measure_together(sender: Sender, served: ServedInstallation) -> Iterator[Figure]:
     """Measure both alone and next to each other, in turn."""
-    verifier = Verifier.of(served)
+    verifier = RegularClient.that_verifies(served)
     alone, together, quiet_ms, busy_ms = [], [], [], []
     for _ in range(ROUNDS):
         alone.append(sender.send(LINES_TOGETHER, "live")[0])
-        with verifier.verifying() as quiet:
+        with verifier.sending() as quiet:
             sleep(ALONE_S)
-        with verifier.verifying() as busy:
+        with verifier.sending() as busy:
             together.append(sum(sender.send(LINES_TOGETHER, "live")[0] for _ in range(IN_A_ROW)) / IN_A_ROW)
         quiet_ms.append(_find_p99_ms(quiet))
         busy_ms.append(_find_p99_ms(busy))
     ratios = [busy_s / quiet_s for busy_s, quiet_s in zip(together, alone, strict=True)]
-    name = f"waits.bulk_next_to_{VERIFICATIONS_PER_S}_verifications"
+    name = f"waits.bulk_next_to_{REQUESTS_PER_S}_verifications"
     yield Figure.of_rounds(f"{name}_ratio", ratios, "ratio", against="alone")
     yield Figure.of_rounds(f"{name}_s", together, "s")
     yield Figure.of_rounds(f"{name}_alone_s", alone, "s")
@@ -91,21 +91,27 @@ def _find_p99_ms(latencies: list[float]) -> float:
     return 1e3 * quantiles(latencies, n=100, method="inclusive")[-1]
 
 
-class Verifier:
-    """A client that verifies at its moments, over one connection."""
+class RegularClient:
+    """A client that sends a request at its moments, over one connection."""
 
-    def __init__(self, port: int, body: str) -> None:
-        self._port, self._body = port, body
+    def __init__(self, port: int, method: str, path: str, body: str | None, headers: dict[str, str]) -> None:
+        self._port, self._request = port, (method, path, body, headers)
 
     @classmethod
-    def of(cls, served: ServedInstallation) -> Self:
-        """Make a client that verifies a new attestation of the operator."""
+    def that_verifies(cls, served: ServedInstallation) -> Self:
+        """Make a client that verifies a new attestation of the operator, which the server counts."""
         body = {"attestation_id": served.mint()["id"], "document_hash_hex": DOCUMENT_HASH}
-        return cls(served.server.port, json.dumps(body))
+        return cls(served.server.port, "POST", "/v1/verify", json.dumps(body), {"Content-Type": "application/json"})
+
+    @classmethod
+    def that_reads(cls, served: ServedInstallation) -> Self:
+        """Make a client that reads a new attestation of the operator."""
+        path = f"/v1/attestations/{served.mint()['id']}"
+        return cls(served.server.port, "GET", path, None, {"X-API-Key": served.api_key})
 
     @contextmanager
-    def verifying(self) -> Iterator[list[float]]:
-        """Verify within the block; yields the list of latencies, in seconds from the moment of each."""
+    def sending(self) -> Iterator[list[float]]:
+        """Send within the block; yields the list of latencies, in seconds from the moment of each."""
         ended, latencies = threading.Event(), list[float]()
         thread = threading.Thread(target=self._run, args=(ended, latencies))
         thread.start()
@@ -119,11 +125,11 @@ class Verifier:
         connection, due = HTTPConnection("127.0.0.1", self._port), perf_counter()
         while not ended.is_set():
             sleep(max(0.0, due - perf_counter()))
-            connection.request("POST", "/v1/verify", self._body, {"Content-Type": "application/json"})
+            connection.request(*self._request)
             answer = connection.getresponse()
             answer.read()
             if answer.status != 200:
-                raise RuntimeError(f"A verification was answered with {answer.status}.")
+                raise RuntimeError(f"{self._request[:2]} was answered with {answer.status}.")
             latencies.append(perf_counter() - due)
-            due += 1 / VERIFICATIONS_PER_S
+            due += 1 / REQUESTS_PER_S
         connection.close()
