@@ -48,7 +48,7 @@ class Promise(NamedTuple):
     figure: str
 
 
-_BESIDE = f"waits.bulk_next_to_{bulk_over_http.VERIFICATIONS_PER_S}_verifications"
+_BESIDE = f"waits.bulk_next_to_{bulk_over_http.REQUESTS_PER_S}_verifications"
 _CLICK = f"waits.million_signals.{PEOPLE}_people_click"
 PROMISES = (
     Promise("bulk in process against executemany, backfill", "2.5", "waits.bulk_signals.backfill_ratio"),
