@@ -58,6 +58,7 @@ def compute_effective_scopes(agent: Delegated, ancestors: Iterable[Delegated], *
     return reduce(ScopeSet.intersect, map(parse_stored, limits))
 
 
+@lru_cache(maxsize=1024)
 def list_house_scopes(granted: ScopeSet) -> frozenset[Scope]:
     """Return the scopes of this service that a grant covers, of those that an agent can have.
 

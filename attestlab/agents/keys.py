@@ -126,8 +126,8 @@ class AgentKeys:
             Conflict: an agent of the tenant has this key already.
         """
         key, tenant_id = prepared.key, context.tenant_id
-        spki = signing.spki(key.public)
-        _require_unknown(tx, spki, tenant_id)
+        if key.private is None:  # a key that the service made is new, and the unique index holds for all
+            _require_unknown(tx, signing.spki(key.public), tenant_id)
         if prepared.proof is not None:
             self._meet_challenge(tx, key, prepared.proof, tenant_id, context.at)
         columns = key.build_columns(self._seal(tx, key, tenant_id, agent_id), tenant_id, context.at)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.agents import chains, requests
+from benchmarks.agents import chains, killing, many, metrics, requests
 from benchmarks.figures import Figure
 from benchmarks.postgresql_mints import run_postgresql
 
@@ -14,7 +14,18 @@ from benchmarks.postgresql_mints import run_postgresql
 def figures(folder: Path) -> Iterator[Figure]:
     """Yield all figures; the servers write to `folder`."""
     yield from chains.figures()
-    with ExitStack() as stack:
-        urls = {"sqlite": None, "postgresql": stack.enter_context(run_postgresql())}
-        for engine, url in urls.items():
-            yield from requests.figures(folder / engine, engine, url)
+    yield from metrics.figures(folder / "metrics")
+    for engine in ("sqlite", "postgresql"):
+        for part in (requests, many, killing):
+            with _choose_database(engine) as url:
+                yield from part.figures(folder / engine / part.__name__, engine, url)
+
+
+@contextmanager
+def _choose_database(engine: str) -> Iterator[str | None]:
+    """Yield the URL of a new PostgreSQL, or None for SQLite."""
+    if engine == "sqlite":
+        yield None
+        return
+    with run_postgresql() as url:
+        yield url
