@@ -27,6 +27,7 @@ from attestlab.attestations.bundle.verifier import verify_entry_subject
 from attestlab.attestations.metering import integrity as metering_integrity
 from attestlab.attestations.rules import ATTESTATION, RECEIPT, SignedContent
 from attestlab.attestations.verification.facts import build_content
+from attestlab.billing import integrity as billing_integrity
 from attestlab.consumer.inbox import counts as inbox_counts
 from attestlab.core.crypto import jws, sealing, signing
 from attestlab.core.crypto.rsa_moduli import require_unfactorable
@@ -273,6 +274,12 @@ def _check_usage(connection: Connection, lab: Installation) -> Iterator[Problem]
         yield Problem("usage", place, message)
 
 
+def _check_thresholds(connection: Connection) -> Iterator[Problem]:
+    """Compare the thresholds of usage with the events that report them."""
+    for place, message in billing_integrity.find_inconsistencies(connection):
+        yield Problem("usage", place, message)
+
+
 def _check_idempotency_records(connection: Connection) -> Iterator[Problem]:
     """Check that idempotency records are gapless and chained from the current beginning to the end."""
     for place, message in idempotency_integrity.find_inconsistencies(connection):
@@ -317,6 +324,7 @@ _CHECKS: dict[str, Callable[[Connection, Installation, FsckPart], Iterator[Probl
     "inboxes": lambda connection, _lab, _part: _check_inboxes(connection),
     "cosignatures": lambda connection, _lab, _part: check_cosignatures(connection),
     "usage": lambda connection, lab, _part: _check_usage(connection, lab),
+    "thresholds": lambda connection, _lab, _part: _check_thresholds(connection),
     "answers": lambda connection, _lab, _part: _check_idempotency_records(connection),
     "risk": lambda connection, _lab, _part: _check_risk(connection),
     "spelling": lambda connection, _lab, _part: _check_spelling(connection),

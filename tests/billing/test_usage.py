@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import delete, update
 
+from attestlab.billing.integrity import find_inconsistencies
+from attestlab.billing.store import thresholds
 from attestlab.core.clock import FixedClock
 from attestlab.installation import Installation
 from attestlab.orgs.plans import Allowance
@@ -217,3 +221,27 @@ def test_receipt_types_are_counted_and_reach_thresholds(lab: Installation, clien
 
 def test_every_limit_of_a_plan_is_among_the_entitlements(client: httpx.Client) -> None:
     assert set(read(client, "entitlements")["limits"]) == {each.name for each in fields(Allowance)}
+
+
+class Undone(Exception):
+    """Ends a transaction, which is rolled back."""
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize("column", ["threshold_percent", "reached_at", "resource", None])
+def test_a_threshold_that_no_event_reports_is_found(
+    lab: Installation, clock: FixedClock, payer: Caller, column: str | None
+) -> None:
+    use_verifications(lab, payer, 85)
+    sweep(lab)
+    with lab.storage.read() as connection:
+        assert list(find_inconsistencies(connection)) == []
+    changes = {"threshold_percent": 90, "reached_at": clock.now() + timedelta(microseconds=1), "resource": "issuers"}
+    damage = delete(thresholds) if column is None else update(thresholds).values({column: changes[column]})
+
+    with suppress(Undone), lab.storage.write() as tx:
+        tx.exec(damage)
+        found = list(find_inconsistencies(tx.connection))
+        raise Undone
+
+    assert {place.split()[0] for place, _ in found} == {"threshold"}

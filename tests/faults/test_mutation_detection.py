@@ -29,11 +29,11 @@ SHORT_LIVED = {"risk_bulk_progress", "risk_velocity_events"} | {
 }
 # How far deliveries to webhooks are: each request to a receiver changes it, and events can be delivered again.
 # What was noticed of use, and limits nothing: when a session was last used, how often a protection was verified on a
-# day, which threshold was published. Which events of Stripe took effect: one that comes again only asks Stripe again.
+# day. Which events of Stripe took effect: one that comes again only asks Stripe again.
 # When a trust score is computed again, which happens with the next evidence as well.
 OPERATIONAL = {
     *("webhook_endpoint_health", "webhook_deliveries", "webhook_attempts", "webhook_dispatch"),
-    *("agent_session_uses", "agent_trust_due", "protection_days", "usage_thresholds", "billing_provider_events"),
+    *("agent_session_uses", "agent_trust_due", "protection_days", "billing_provider_events"),
 }
 COVERED = [*sorted({table.name for table in metadata().sorted_tables} - SHORT_LIVED - OPERATIONAL), VERSION_TABLE]
 
