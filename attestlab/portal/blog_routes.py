@@ -1,5 +1,6 @@
 """HTTP routes of the blog's pages and of its feed. They need no script."""
 
+from functools import partial
 from urllib.parse import urlencode
 
 from pydantic import ConfigDict
@@ -69,16 +70,17 @@ async def get_blog_feed(blog: Blog, executor: Executor) -> RawResponse:
     permanent=True,
     raises=(NotFound, Gone),
 )
-def get_blog_post_page(slug: str, blog: Blog) -> RawResponse:
+async def get_blog_post_page(slug: str, blog: Blog, executor: Executor) -> RawResponse:
     """Get the page of a published post.
 
     A slug that it had before leads to it with 301. An archived post is gone (410), and a draft is unknown.
     """
     from attestlab.portal import blog_page
 
-    row = blog.find(slug)
+    row = await executor.read_shared(blog.find, slug)
     if row.status == PostStatus.ARCHIVED:
         raise Gone("blog post", slug)
     if row.slug != slug:
         return RawResponse(b"", HTML, {"Location": row.slug}, status=301)
-    return to_response(blog_page.post_page(row, portal_url=blog.portal_url))
+    render = partial(blog_page.post_page, row, portal_url=blog.portal_url)
+    return to_response(await executor.run_inline(render))

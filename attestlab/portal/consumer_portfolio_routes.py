@@ -1,5 +1,6 @@
 """HTTP routes of the public page of a consumer. It needs no script."""
 
+from functools import partial
 from urllib.parse import urlencode
 
 from pydantic import ConfigDict
@@ -9,6 +10,7 @@ from attestlab.core.shapes import In
 from attestlab.delivery.share_links import Links
 from attestlab.portal.page_forms import to_response
 from attestlab.protections.service import Protections
+from attestlab.web.executor import Executor
 from attestlab.web.paging import decode_id, split_page
 from attestlab.web.request import Request
 from attestlab.web.response import RawResponse
@@ -37,8 +39,13 @@ class PortfolioPageQuery(In, source="CONTRACT 11.3"):
     produces={"text/html": str},
     raises=(NotFound,),
 )
-def get_portfolio_page(
-    request: Request, username: str, query: PortfolioPageQuery, protections: Protections, links: Links
+async def get_portfolio_page(
+    request: Request,
+    username: str,
+    query: PortfolioPageQuery,
+    protections: Protections,
+    links: Links,
+    executor: Executor,
 ) -> RawResponse:
     """Get the public page of a consumer: what they protect and show to everyone, newest first.
 
@@ -47,7 +54,8 @@ def get_portfolio_page(
     from attestlab.portal import protection_pages  # imports the template engine, which must not delay the start
 
     before = decode_id(_LIST, query.cursor)
-    portfolio = protections.get_portfolio(username, before=before, limit=_PAGE_SIZE + 1)
+    read = partial(protections.get_portfolio, username, before=before, limit=_PAGE_SIZE + 1)
+    portfolio = await executor.read_shared(read)
     shown, cursor = split_page(
         portfolio.protections, limit=_PAGE_SIZE, kind=_LIST, position=lambda found: [str(found.row.id)]
     )

@@ -175,15 +175,16 @@ def list_protection_verifications(
 
 
 @routes.get("/v1/consumer/portfolio/{username}", scope=PUBLIC, cache_control=_PORTFOLIO_CACHING)
-def get_portfolio(
-    request: Request, username: str, query: PageQuery, protections: Protections
+async def get_portfolio(
+    request: Request, username: str, query: PageQuery, protections: Protections, executor: Executor
 ) -> PortfolioOut | RawResponse:
     """Get the public portfolio of a consumer: their public protections, newest first.
 
     Revoked ones stay, marked by `attestation_status`. An unknown username and a private portfolio are the same 404.
     """
     before = decode_id(_PORTFOLIO, query.cursor)
-    portfolio = protections.get_portfolio(username, before=before, limit=query.limit + 1)
+    read = partial(protections.get_portfolio, username, before=before, limit=query.limit + 1)
+    portfolio = await executor.read_shared(read)
     return _write_portfolio(portfolio, portfolio.last_expiry(request.now), query.limit)
 
 

@@ -63,13 +63,14 @@ class Executor:
             return await self._write(job)
 
     async def read(self, function: Callable[..., Result], *arguments: object) -> Result:
-        """Run a read on the event loop or in a thread, as `reads_inline` sets.
+        """Run a read on the event loop or in a thread, as `reads_inline` sets."""
+        if self._reads_inline:
+            return await self.run_inline(function, *arguments)
+        with self.requests.count():
+            return await asyncio.get_running_loop().run_in_executor(self._reads, function, *arguments)
 
-        On the event loop, work that a read declares as long runs in a thread first.
-        """
-        if not self._reads_inline:
-            with self.requests.count():
-                return await asyncio.get_running_loop().run_in_executor(self._reads, function, *arguments)
+    async def run_inline(self, function: Callable[..., Result], *arguments: object) -> Result:
+        """Run what takes a millisecond on the event loop; work that it declares as long runs in a thread first."""
         try:
             with forbid_long_work():
                 return function(*arguments)
