@@ -17,9 +17,12 @@ from attestlab.cli.output import (
     print_values,
     report_errors,
 )
+from attestlab.core.standard_output import print_stderr
 
 if TYPE_CHECKING:
     from attestlab.orgs.rules import Plan
+
+PORTAL_URL_UNKNOWN = "Set ATTESTLAB_PORTAL_URL to the address of the service, and invite again."
 
 tenants = typer.Typer(no_args_is_help=True, help="Tenants of an installation.")
 consumers = typer.Typer(no_args_is_help=True, help="Consumers: people with an account.")
@@ -183,6 +186,8 @@ def consumer_invite(
     with report_errors(), open_installation(data, database_url) as lab:
         invited = lab.consumers.signups.invite(email)
     print_values({"email": invited.email, "invited_until": format_time(invited.until), "link": invited.link}, as_json)
+    if lab.settings.portal_url is None:  # only a server knows its own port
+        print_stderr(f"Warning: the mailed link begins with {lab.portal_url}. {PORTAL_URL_UNKNOWN}")
 
 
 def _parse_plan(name: str) -> Plan:

@@ -162,6 +162,19 @@ def test_address_password_and_name_of_a_consumer_are_validated(lab: Installation
             lab.orgs.add_consumer(email, password, name=name)
 
 
+def test_an_invitation_names_the_setting_without_which_its_link_leads_nowhere(tmp_path: Path) -> None:
+    data = str(tmp_path / "data")
+    run_json_command("init", "--data", data, "--json")
+
+    warned = run_command("consumer", "invite", "sofia@example.org", "--data", data)
+    quiet = run_command(
+        "consumer", "invite", "sofia@example.org", "--data", data, ATTESTLAB_PORTAL_URL="https://portal.example"
+    )
+
+    assert (warned.returncode, "ATTESTLAB_PORTAL_URL" in warned.stderr) == (0, True)
+    assert (quiet.returncode, quiet.stderr, "https://portal.example/signup?token=" in quiet.stdout) == (0, "", True)
+
+
 def test_the_command_line_creates_a_consumer(tmp_path: Path) -> None:
     data = str(tmp_path / "data")
     run_json_command("init", "--data", data, "--json")
