@@ -71,10 +71,10 @@ def draw_owner(owner_id: str | None, names: Mapping[str, str], *, has_left: bool
     return html("{name}", name=names.get(owner_id) or f"person …{owner_id[-6:]}")
 
 
-def plural(number: int, noun: str, nouns: str = "") -> str:
-    """Write a number with its noun, of which `nouns` is the plural if it is irregular.
+def plural(number: int, noun: str) -> str:
+    """Write a number with its noun.
 
     >>> plural(1, "agent"), plural(1204, "session")
     ('1 agent', '1,204 sessions')
     """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {nouns or f'{noun}s'}"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

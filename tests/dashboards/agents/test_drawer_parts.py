@@ -36,7 +36,9 @@ def test_each_reason_and_each_change_of_trust_has_its_cause(fleet: Fleet) -> Non
         assert f"{part.explanation} weight {part.weight * 100:.0f} %" in words
         assert f"adds {part.contribution:.3f}" in words
     assert f"because of a compliance check {str(check.check_id)[:8]}" in words
-    assert "1 outcome or decision" in explain_score(trust)
+    assert explain_score(trust).startswith(
+        f"The mean of its parts is {trust.raw:.3f}; 1 outcome or decision moves it from"
+    )
 
 
 def test_signals_say_what_they_take(fleet: Fleet) -> None:
@@ -45,6 +47,7 @@ def test_signals_say_what_they_take(fleet: Fleet) -> None:
 
     (penalty, *_) = fleet.reader.trust().penalties
     assert f"{penalty.points:.3f} 0 days old {str(penalty.signal_id)[:8]}" in words
+    assert "No outcome or decision moves it from 0.500 towards the mean of its parts" in words
     assert "Signals take" in words
     assert "because of a risk signal about it" in words
     link, _ = draw_markup(fleet.owner, "agent", AgentsState(agent=str(fleet.reader.id), part="trust"))

@@ -27,6 +27,17 @@ def ask_in_drawer(page: Page) -> None:
     mouse.click("[data-pane=issuer] button[data-v^='suspend:']")
 
 
+def open_part(name: str) -> Callable[[Page], None]:
+    """Return what opens an agent that has worked, and a part of its drawer or the question of a button there."""
+
+    def open_it(page: Page) -> None:
+        mouse = Mouse(page)
+        mouse.click("[data-pane=fleet] tr[data-row] button.al-open")
+        mouse.press(name, "[data-pane=agent]")
+
+    return open_it
+
+
 def open_menus(page: Page) -> None:
     """Open each menu of a pane, and that of the person."""
     for menu in page.locator("details:visible > summary").all():
@@ -40,6 +51,10 @@ OPENED: Final[Mapping[str, tuple[str, Callable[[Page], None]]]] = {
     "a draft with an error": ("policy?policy=new&category=MINT", open_menus),
     "an entry": ("log", open_first("[data-pane=entries] tr[data-row] button.al-open")),
     "an issuer": ("issuers", open_first("[data-pane=issuers] tr[data-row] button.al-open")),
+    "an agent": ("agents", open_first("[data-pane=fleet] tr[data-row] button.al-open")),
+    "the trust of an agent": ("agents", open_part("Trust")),
+    "the runs of an agent": ("agents", open_part("Runs")),
+    "a kill": ("agents?status=active", open_part("Kill its tree")),
     "a suspension": ("issuers?status=ACTIVE", ask_in_drawer),
     "a registration": ("issuers?ask=add", lambda page: None),
 }

@@ -19,7 +19,7 @@ from attestlab.client.handles.agents import AgentHandle
 from attestlab_dashboards import icons
 from attestlab_dashboards.agents.state import AgentsState
 from attestlab_dashboards.agents.words import plural
-from attestlab_dashboards.formats import percent, short_id, time_tag
+from attestlab_dashboards.formats import count, percent, short_id, time_tag
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import share_bar
 
@@ -73,14 +73,22 @@ def explain_score(trust: AgentTrustHandle) -> str:
     """Explain how a score comes from its parts."""
     if not trust.evidence and not trust.penalties:
         return f"Without evidence or a signal, an agent has exactly {INITIAL_TRUST_SCORE:.3f}."
-    earned = INITIAL_TRUST_SCORE + (trust.raw - INITIAL_TRUST_SCORE) * trust.evidence / (trust.evidence + DAMPING)
-    facts = plural(trust.evidence, "outcome or decision", "outcomes and decisions")
-    steps = [f"Its parts have the mean {trust.raw:.3f}, which {facts} let count as {earned:.3f}."]
+    steps = [_explain_evidence(trust.raw, trust.evidence)]
     if lost := min(MAX_PENALTY, sum(each.points for each in trust.penalties)):
         steps.append(f"Signals take {lost:.3f}.")
     if trust.cap is not None:
         steps.append(f"It has no more than its parent's {trust.cap:.3f}.")
     return " ".join(steps)
+
+
+def _explain_evidence(raw: float, evidence: int) -> str:
+    if not evidence:
+        return (
+            f"No outcome or decision moves it from {INITIAL_TRUST_SCORE:.3f} towards the mean of its parts, {raw:.3f}."
+        )
+    earned = INITIAL_TRUST_SCORE + (raw - INITIAL_TRUST_SCORE) * evidence / (evidence + DAMPING)
+    facts = "1 outcome or decision moves" if evidence == 1 else f"{count(evidence)} outcomes and decisions move"
+    return f"The mean of its parts is {raw:.3f}; {facts} it from {INITIAL_TRUST_SCORE:.3f} to {earned:.3f}."
 
 
 def _draw_components(trust: AgentTrustHandle) -> Markup:

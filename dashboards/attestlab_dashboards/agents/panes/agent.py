@@ -25,7 +25,7 @@ _LOADS: Final[Mapping[str, Callable[[Lab, AgentHandle, AgentsState], AgentPart]]
     "trust": load_reasons,
     "runs": load_runs,
 }
-_LABELS: Final[Mapping[str, str]] = {"": "Who let it", "trust": "Trust", "runs": "Runs"}
+_LABELS: Final[Mapping[str, str]] = {"": "About", "trust": "Trust", "runs": "Runs"}
 
 
 class OpenAgent(NamedTuple):
