@@ -16,6 +16,8 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute
 from attestlab.orgs.rules import Caller
 
+_BATCH = 500  # parents a query: SQLite binds at most 32,766 values
+
 
 class AgentOversight:
     """The trees and reviews of the agents of all tenants; it reads only."""
@@ -80,7 +82,11 @@ def _read_tree(execute: Execute, agent_id: UUID) -> list[TreeRow]:
     depth = rows[-1].depth
     while level and len(rows) <= MAX_TREE_NODES:
         depth += 1
-        below = store.list_level(execute, level, depth=depth, limit=MAX_TREE_NODES + 1 - len(rows))
+        below: list[TreeRow] = []
+        for start in range(0, len(level), _BATCH):
+            left = MAX_TREE_NODES + 1 - len(rows) - len(below)
+            if left > 0:
+                below += store.list_level(execute, level[start : start + _BATCH], depth=depth, limit=left)
         rows += below
         level = [row.id for row in below]
     return rows

@@ -22,7 +22,6 @@ from attestlab.agents.rules import AgentStatus
 from attestlab.agents.sessions.store import uses
 from attestlab.agents.store import agents, keys
 from attestlab.agents.tables import AgentRecord
-from attestlab.core.db.id_lists import is_among
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.filters import build_conditions
 from attestlab.orgs.role_rules import UserStatus
@@ -55,8 +54,7 @@ def list_path(execute: Execute, agent_id: UUID) -> list[UUID]:
 
 def list_level(execute: Execute, parents: list[UUID], *, depth: int, limit: int) -> list[TreeRow]:
     """List up to `limit` agents below these, by id; `depth` is theirs."""
-    query = select(*_TREE_COLUMNS).where(is_among(agents.c.parent_agent_id, parents))
-    query = query.order_by(agents.c.id).limit(limit)
+    query = select(*_TREE_COLUMNS).where(agents.c.parent_agent_id.in_(parents)).order_by(agents.c.id).limit(limit)
     return [TreeRow._make((*row, depth)) for row in execute(query)]
 
 
