@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, and_, delete, func, literal, or_, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, delete, func, literal, or_, select
 
 from attestlab.agents.rules import AgentStatus
 from attestlab.agents.shapes import AgentsQuery
@@ -20,7 +20,6 @@ from attestlab.agents.tables import (
     AgentKeyRecord,
     AgentRecord,
 )
-from attestlab.core.db.id_lists import is_among
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
@@ -121,15 +120,18 @@ def count(execute: Execute, tenant_id: UUID) -> int:
 def list_ancestors(execute: Execute, agent_ids: Collection[UUID]) -> dict[UUID, list[Ancestor]]:
     """List the agents above each of these, the nearest first; those without a parent are left out."""
     found: defaultdict[UUID, list[Ancestor]] = defaultdict(list)
-    for row in fetch_all(execute(_ANCESTORS, {"ids": agent_ids}), Ancestor):
-        found[row.of].append(row)
+    for ids in batch_ids(agent_ids):
+        for row in fetch_all(execute(_ANCESTORS, {"ids": ids}), Ancestor):
+            found[row.of].append(row)
     return found
 
 
 def _select_ancestors() -> Select[tuple[object, ...]]:
     """Build the statement once: that takes 3 ms, and each session of a child asks for its ancestors."""
     start = select(agents.c.id.label("of"), literal(1).label("depth"), agents.c.parent_agent_id.label("above"))
-    walk = start.where(is_among(agents.c.id, "ids"), agents.c.parent_agent_id.is_not(None)).cte("walk", recursive=True)
+    walk = start.where(agents.c.id.in_(bindparam("ids", expanding=True)), agents.c.parent_agent_id.is_not(None)).cte(
+        "walk", recursive=True
+    )
     further = select(walk.c.of, walk.c.depth + 1, agents.c.parent_agent_id).join(agents, agents.c.id == walk.c.above)
     walk = walk.union_all(further.where(agents.c.parent_agent_id.is_not(None)))
     columns = ("id", "status", "expires_at", "scopes", "delegated_scopes", "delegated_until")

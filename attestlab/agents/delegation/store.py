@@ -125,7 +125,7 @@ def page_revoked(execute: Execute, *, after: int, limit: int) -> list[Delegation
 
 def find_agents(execute: Execute, ids: Collection[UUID]) -> dict[UUID, AgentRecord]:
     """Find agents of any tenant by id."""
-    rows = fetch_all(execute(select(*_agents.c).where(is_among(_agents.c.id, ids))), AgentRecord)
+    rows = fetch_all(execute(select(*_agents.c).where(_agents.c.id.in_(ids))), AgentRecord)
     return {row.id: row for row in rows}
 
 
