@@ -263,9 +263,9 @@ def _check_audited_rows(connection: Connection) -> Iterator[Problem]:
 
 
 def _check_inboxes(connection: Connection) -> Iterator[Problem]:
-    """Compare the counts of inboxes with their items."""
-    for account, message in inbox_counts.find_inconsistencies(connection):
-        yield Problem("inbox", account, message)
+    """Compare the counts of inboxes with their items, and read states with whether an account has the item."""
+    for where, message in inbox_counts.find_inconsistencies(connection):
+        yield Problem("inbox", where, message)
 
 
 def _check_usage(connection: Connection, lab: Installation) -> Iterator[Problem]:

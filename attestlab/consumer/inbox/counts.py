@@ -62,7 +62,11 @@ def get_counts(execute: Execute, user_id: UUID) -> dict[ReadState, int]:
 
 
 def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
-    """Yield the accounts whose counts differ from their items, as (account, problem)."""
+    """Yield the accounts whose counts differ from their items, and items that no account can have read."""
+    unread = ReadState.UNREAD.value
+    unowned = select(items.c.id, items.c.read_state).where(items.c.user_id.is_(None), items.c.read_state != unread)
+    for item_id, read_state in connection.execute(unowned):
+        yield str(item_id), f"its read state is {read_state}, but no account has the item, so it is {unread}"
     grouped = select(items.c.user_id, items.c.read_state, func.count()).where(items.c.user_id.is_not(None))
     expected: defaultdict[UUID, Counter[str]] = defaultdict(Counter)
     for user_id, read_state, count in connection.execute(grouped.group_by(items.c.user_id, items.c.read_state)):
