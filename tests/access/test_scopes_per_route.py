@@ -38,6 +38,11 @@ NOT_FOR_AGENTS = {
     *("POST /v1/agents/{id}/kill", "POST /v1/agents/{id}/resume"),
     *("POST /v1/agent-sessions", "POST /v1/agent-sessions/introspect"),
 }
+OWN_ACTS = {  # with unknown ids, which are refused only once they are looked up
+    *("POST /v1/observability/events", "POST /v1/observability/events/bulk"),
+    *("POST /v1/orchestrations/{id}/steps", "POST /v1/witness/requests/{id}/attest"),
+    "POST /v1/agent-sessions/{id}/terminate",
+}
 SIGN_OUT = "POST /v1/auth/logout"  # ends the session, so it comes last
 _IN_PATH = re.compile(r"\{\w+(?:\.\.\.)?\}")
 _ROW = re.compile(r"\| `(\w+ \S+)` \| .* \| (.*) \| (yes|-) \|")
@@ -146,6 +151,16 @@ def test_an_agent_with_every_scope_reaches_neither_people_nor_money_nor_other_ag
     opened = {scope.value for scope in Scope if scope.partition(":")[0] not in ("users", "billing")}
     expected = {name for name, needs in EXPECTED.items() if needs in ("public", "any", "tenant", *opened)}
     assert found == expected - NOT_FOR_AGENTS
+
+
+def test_an_agent_without_scopes_of_the_service_reaches_what_needs_none(access: AccessScenario) -> None:
+    """And what it does as itself: its events, steps and votes, and the end of a session."""
+    with access.key_with(*Scope) as key:
+        token = open_session(key, register_agent(key, scopes=["docs:read"]))["token"]
+    with access.with_headers({"Authorization": f"Bearer {token}"}) as client:
+        found = reached(client)
+
+    assert found == {name for name, needs in EXPECTED.items() if needs in ("public", "any", "tenant")} | OWN_ACTS
 
 
 def test_without_a_credential_only_public_routes_answer(access: AccessScenario) -> None:
