@@ -143,6 +143,7 @@ def test_a_case_is_assigned_to_a_person_of_the_tenant(key: httpx.Client, tenant_
     assert list_ids(key, "cases", assignee_id=user_id) == [case_id]
     unknown = key.patch(f"/v1/risk/cases/{case_id}", json={"assignee_id": str(uuid4())})
     assert (unknown.status_code, unknown.json()["code"]) == (404, "NOT_FOUND")
+    assert key.patch(f"/v1/risk/cases/{case_id}", json={}).json()["assignee_id"] == user_id
     assert key.patch(f"/v1/risk/cases/{case_id}", json={"assignee_id": None}).json()["assignee_id"] is None
 
 

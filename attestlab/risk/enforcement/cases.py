@@ -100,13 +100,13 @@ class Cases:
         with self.storage.read() as connection:
             return store.list_cases(connection.execute, ListPage(caller.tenant_id, before, limit), filters)
 
-    def get(self, case_id: UUID, *, caller: Caller) -> RiskCaseRecord:
+    def get(self, case_id: UUID, *, caller: Caller, tx: Transaction | None = None) -> RiskCaseRecord:
         """Return one of the tenant's cases.
 
         Raises:
             NotFound: the tenant has no such case.
         """
-        with self.storage.read() as connection:
+        with self.storage.read(tx) as connection:
             return store.get_case(connection.execute, case_id, tenant_id=caller.tenant_id)
 
     def resolve(

@@ -148,7 +148,7 @@ def assign_case(id: UUID, body: CasePatchIn, caller: Caller, triage: Triage, cas
     A body without `assignee_id` changes nothing.
     """
     if "assignee_id" not in body.model_fields_set:
-        return render_case(cases.get(id, caller=caller))
+        return render_case(cases.get(id, caller=caller, tx=tx))
     return render_case(triage.assign(id, body.assignee_id, caller=caller, tx=tx))
 
 
