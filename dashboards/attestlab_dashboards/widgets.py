@@ -14,6 +14,7 @@ from attestlab_dashboards.safe import NOTHING, html, join
 
 Tone = Literal["good", "warn", "bad", "calm", "info"]
 PAGE_ROWS: Final = 25
+SHORT_PAGE_ROWS: Final = 10  # of a table among other cards
 MAX_COLUMNS: Final = 12
 _SPARK_WIDTH, _SPARK_HEIGHT = 74, 30  # units of a sparkline's viewBox
 
@@ -123,9 +124,9 @@ def option_list(choices: Iterable[tuple[str, str | Markup]], chosen: str = "") -
     )
 
 
-def count_pages(rows: int) -> int:
+def count_pages(rows: int, page_rows: int = PAGE_ROWS) -> int:
     """Return the number of pages of a table with these rows, at least one."""
-    return max(1, -(-rows // PAGE_ROWS))
+    return max(1, -(-rows // page_rows))
 
 
 def pager(page: int, pages: int, *, ev: str) -> Markup:
@@ -143,6 +144,13 @@ def pager(page: int, pages: int, *, ev: str) -> Markup:
         next=_page_button("Next", page + 1, ev, off=page == pages),
         last=_page_button("Last", pages, ev, off=page == pages),
         pages=count(pages),
+    )
+
+
+def hint(pointer: str, touch: str) -> Markup:
+    """Draw what one can do with a chart: in words for a pointer and keys, or for a finger."""
+    return html(
+        '<span class="al-pointer">{pointer}</span><span class="al-touch">{touch}</span>', pointer=pointer, touch=touch
     )
 
 

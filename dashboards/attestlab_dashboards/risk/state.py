@@ -71,7 +71,7 @@ class RiskState(PageState):
     depth = param.Integer(default=1, bounds=(1, MAX_DEPTH), doc="How many links the graph goes from that entity.")
     queue = choice(*LINKS, doc="What groups the cases to decide; `case` shows them one by one.")
     group = _entity(doc="The group of the queue that is open: the entity, type:id, that links its cases.")
-    cases = choice("open", *CASE_STATES, doc="The cases that are listed.")
+    cases = choice("", *CASE_STATES, doc="The cases that are listed; empty for none, as the queue has the open ones.")
     cases_page = page_number(doc="The page of the cases.")
     rule_score = param.Number(
         default=None, bounds=(0, 100), allow_None=True, doc="The score from which on the what-if escalates."

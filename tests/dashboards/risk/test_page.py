@@ -110,8 +110,33 @@ def test_a_closed_drawer_is_nothing(story_lab: Lab) -> None:
     assert draw(story_lab, RiskState(), ["drawer"]) == {"drawer": ""}
 
 
-def test_a_table_has_at_most_25_rows(story_lab: Lab) -> None:
-    assert draw(story_lab, RiskState(), ["who"])["who"].count("<tr data-row") == 25
+def test_a_table_has_at_most_ten_rows(story_lab: Lab) -> None:
+    drawn = draw(story_lab, RiskState(cases="all"), ["who", "cases"])
+    assert [markup.count("<tr data-row") for markup in drawn.values()] == [10, 10]
+
+
+def test_cases_are_listed_once_a_person_chooses_which(story_lab: Lab) -> None:
+    (closed,) = draw(story_lab, RiskState(), ["cases"]).values()
+    (opened,) = draw(story_lab, RiskState(cases="open"), ["cases"]).values()
+
+    assert "<table" not in closed
+    assert re.findall(r'data-ev="cases" data-v="(\w*)"', closed) == ["open", "resolved", "all"]
+    assert re.findall(r'data-ev="cases" data-v="(\w*)"', opened) == ["", "resolved", "all"]  # a second press closes it
+
+
+def test_the_queue_shows_ten_cases_each_once(story_lab: Lab) -> None:
+    (drawn,) = draw(story_lab, RiskState(), ["queue"]).values()
+    shown = re.findall(r'<li data-row="([^"]*)"', drawn)
+
+    assert 0 < len(shown) == len(set(shown)) <= 10
+
+
+def test_a_facet_shows_four_values_and_all_if_another_is_chosen(story_lab: Lab) -> None:
+    (drawn,) = draw(story_lab, RiskState(), ["what"]).values()
+    (chosen,) = draw(story_lab, RiskState(min_score=80, max_score=100), ["what"]).values()
+
+    assert 'id="facet-score"><summary>Show ' in drawn
+    assert 'id="facet-score" open><summary>Show ' in chosen
 
 
 @EACH_STATE
@@ -121,7 +146,9 @@ def test_what_is_copied_as_sql_runs_as_it_stands(story_lab: Lab, state: RiskStat
     cases = story_lab.sql("SELECT id, status FROM cases").df()
 
     assert copied["who"]["signals"].sum() == find("kpis").load(story_lab, state).now.signals
-    assert sorted(copied["cases"]["id"]) == sorted(cases["id"][cases["status"] == state.cases])
+    assert sorted(copied["cases"]["id"]) == sorted(
+        cases["id"][cases["status"] == state.cases] if state.cases else cases["id"]
+    )
     assert {key for key, rows in copied.items() if rows.empty} <= {"who", "cases"}
 
 

@@ -1,4 +1,4 @@
-"""The tenant's cases with their outcomes. A row opens its entity, where an open case is resolved."""
+"""All cases of the tenant with their outcomes, once a person chooses which; the open ones are in the queue, too."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.state import RiskState, write_entity_key
 from attestlab_dashboards.risk.words import draw_entity, draw_state
 from attestlab_dashboards.safe import NOTHING, html, join
-from attestlab_dashboards.widgets import PAGE_ROWS, TableColumn, chip, count_pages, empty, pager, table
+from attestlab_dashboards.widgets import SHORT_PAGE_ROWS, TableColumn, count_pages, empty, pager, table
 
 READS: Final = ("cases", "cases_page")
 
@@ -52,10 +52,10 @@ class CaseList:
     @property
     def pages(self) -> int:
         """The number of pages, at least 1."""
-        return count_pages(self.count)
+        return count_pages(self.count, SHORT_PAGE_ROWS)
 
 
-_WHERE: Final = {"open": "status = 'open'", "resolved": "status = 'resolved'", "all": "TRUE"}
+_WHERE: Final = {"open": "status = 'open'", "resolved": "status = 'resolved'", "all": "TRUE", "": "TRUE"}
 _ORDER: Final = "coalesce(resolved_at, opened_at) DESC, max_score DESC, id"
 _PAGE: Final = """
 WITH counts AS (
@@ -69,11 +69,12 @@ SELECT counts.*, page.* FROM counts LEFT JOIN page ON TRUE ORDER BY {order}
 
 def load_cases(lab: Lab, state: RiskState) -> CaseList:
     """Load a page of cases; a page beyond the last one is the last one."""
-    offset = PAGE_ROWS * (state.cases_page - 1)
-    sql = _PAGE.format(where=_WHERE[state.cases], order=_ORDER, limit=PAGE_ROWS, offset=offset)
+    offset = SHORT_PAGE_ROWS * (state.cases_page - 1)
+    limit = SHORT_PAGE_ROWS if state.cases else 0
+    sql = _PAGE.format(where=_WHERE[state.cases], order=_ORDER, limit=limit, offset=offset)
     rows = list(lab.sql(sql))
     cases = [_read_case(row) for row in rows if row["id"] is not None]
-    if not cases and state.cases_page > 1:
+    if state.cases and not cases and state.cases_page > 1:
         return load_cases(lab, state.change(cases_page=""))
     ids = [case.entity.id for case in cases if case.entity.type is EntityType.ISSUER]
     return CaseList(
@@ -127,10 +128,9 @@ def draw_cases(found: CaseList, state: RiskState) -> Markup:
         "resolved": found.resolved_count,
         "all": found.open_count + found.resolved_count,
     }
-    chips = join(
-        chip(f"{name.capitalize()} {count(number)}", ev="cases", v=name, pressed=name == state.cases)
-        for name, number in numbers.items()
-    )
+    chips = join(_draw_choice(name, number, is_chosen=name == state.cases) for name, number in numbers.items())
+    if not state.cases:
+        return html('<div class="chips">{chips}</div>', chips=chips)
     if not found.cases:
         body = empty(
             "No case here", "A signal at the escalation threshold opens a case. The row above shows the others."
@@ -148,9 +148,23 @@ def draw_cases(found: CaseList, state: RiskState) -> Markup:
     return html('<div class="chips">{chips}</div>{body}{pager}', chips=chips, body=body, pager=turn)
 
 
-def read_cases(found: CaseList, _state: RiskState) -> str:
+def read_cases(_found: CaseList, state: RiskState) -> str:
     """Write the second line of the card."""
-    return f"{count(found.open_count)} open, {count(found.resolved_count)} resolved. Open a row to resolve its case"
+    return "Open a row to see its entity, where an open case is resolved" if state.cases else "Choose those to list"
+
+
+def _draw_choice(name: str, number: int, *, is_chosen: bool) -> Markup:
+    """Draw the chip that lists the cases of a status, or lists none again."""
+    label = f"{name.capitalize()} {count(number)}"
+    return html(
+        '<button type="button" class="chip{x}" data-ev="cases" data-v="{v}" data-key="cases:{name}" '
+        'aria-pressed="{pressed}">{label}</button>',
+        x=" x" if is_chosen else "",
+        v="" if is_chosen else name,
+        name=name,
+        pressed="true" if is_chosen else "false",
+        label=label,
+    )
 
 
 def _draw_row(case: ListedCase, found: CaseList) -> list[Markup]:
@@ -167,7 +181,8 @@ def _draw_row(case: ListedCase, found: CaseList) -> list[Markup]:
 
 PANE: Final = Pane(
     key="cases",
-    question="Cases",
+    question="All cases",
+    span=6,
     reading=read_cases,
     load=load_cases,
     draw=draw_cases,

@@ -25,7 +25,7 @@ from attestlab_dashboards.risk.panes.answer import RiskAnswer, copy_answer_sql, 
 from attestlab_dashboards.risk.state import MAX_DEPTH, PERIOD, RiskState, read_entity_key, write_entity_key
 from attestlab_dashboards.risk.words import KINDS, kind_of, label_of, write_step
 from attestlab_dashboards.safe import NOTHING, html, join, path
-from attestlab_dashboards.widgets import button, chip, empty
+from attestlab_dashboards.widgets import button, chip, empty, hint
 
 READS: Final = (*PERIOD, "graph", "depth")
 
@@ -90,7 +90,7 @@ def copy_graph_python(state: RiskState) -> str:
     )
 
 
-WIDTH, HEIGHT = 560, 420
+WIDTH, HEIGHT = 560, 250
 MAX_LABELS: Final = 14
 _HUES: Final[Mapping[str, str]] = {
     EntityType.USER: "c0",
@@ -114,10 +114,10 @@ def draw_graph(view: EntityGraphView | None, state: RiskState) -> Markup:
             button("Follow what stands out", ev="graph") if state.graph else NOTHING,
         )
     return html(
-        '{choices}<div class="rk-graph">{picture}</div><p class="al-tip small muted" data-tip-line>Hover or Tab to an '
-        "entity for its numbers; a click opens it.</p>{rings}",
+        '{choices}<div class="rk-graph">{picture}</div><p class="al-tip small muted" data-tip-line>{hint}</p>{rings}',
         choices=_draw_choices(view, state),
         picture=_draw_picture(view),
+        hint=hint("Hover or Tab to an entity for its numbers; a click opens it.", "Tap an entity to open it."),
         rings=_draw_rings(view),
     )
 
@@ -163,7 +163,8 @@ def _draw_picture(view: EntityGraphView) -> Markup:
     nodes = join(_draw_node(node, places, view) for node in reversed(graph.nodes))
     labels = join(_draw_label(node, places, view) for node in graph.nodes if _name(node) in labelled)
     return html(
-        '<svg viewBox="0 0 560 420" role="group" aria-label="{summary}">{rings}{edges}{nodes}</svg>{labels}',
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" '
+        'role="group" aria-label="{summary}">{rings}{edges}{nodes}</svg>{labels}',
         summary=read_graph(view, RiskState()),
         rings=join(_draw_hull(ring, places) for ring in graph.rings),
         edges=join(_draw_edge(edge, places, graph.rings) for edge in graph.edges),
@@ -204,7 +205,7 @@ def _draw_node(node: NodeOut, places: _Places, view: EntityGraphView) -> Markup:
     css = " rk-focus" if node.distance == 0 else " rk-hot" if node.open_case or node.list == "deny" else ""
     return html(
         '<a href="?entity={key}" class="rk-node{css}" data-ev="entity" data-v="{value}" data-key="node:{value}" '
-        'data-tip="{tip}" aria-label="{tip}" transform="translate({x} {y})">{shape}</a>',
+        'data-tip="{tip}" aria-label="{tip}" transform="translate({x} {y})"><circle class="al-hit"/>{shape}</a>',
         key=path(write_entity_key(entity)),
         css=css,
         value=write_entity_key(entity),

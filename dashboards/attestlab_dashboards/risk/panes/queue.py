@@ -22,7 +22,7 @@ from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.state import RiskState, read_entity_key, write_entity_key
 from attestlab_dashboards.risk.words import KINDS, draw_entity
 from attestlab_dashboards.safe import NOTHING, html, join
-from attestlab_dashboards.widgets import PAGE_ROWS, button, chip, empty, option_list
+from attestlab_dashboards.widgets import PAGE_ROWS, SHORT_PAGE_ROWS, button, chip, empty, option_list
 
 MAX_GROUPS: Final = 8
 _TITLES: Final[Mapping[str, str]] = {
@@ -47,7 +47,6 @@ class Section:
     """Cases under one heading; `key` is the entity that links all `count` of them, empty for cases one by one."""
 
     key: str
-    title: str
     count: int
     cases: Sequence[CaseOut]
     why: str = ""
@@ -91,7 +90,7 @@ def load_queue(lab: Lab, state: RiskState) -> Queue:
 def _load_single(lab: Lab) -> tuple[list[Section], bool]:
     cases = list(lab.cases.list(status="open", limit=PAGE_ROWS + 1))
     shown = cases[:PAGE_ROWS]
-    return ([Section("", "", len(shown), shown)] if shown else []), len(cases) > PAGE_ROWS
+    return ([Section("", len(shown), shown)] if shown else []), len(cases) > PAGE_ROWS
 
 
 def _load_group(lab: Lab, state: RiskState) -> tuple[list[Section], bool]:
@@ -101,18 +100,22 @@ def _load_group(lab: Lab, state: RiskState) -> tuple[list[Section], bool]:
     known = [each for each in lab.cases.groups(state.queue, limit=100) if each.key == link.id]
     number = known[0].count if known else len(shown)
     why = known[0].why if known else ""
-    return ([Section(link.id, link.id, number, shown[:PAGE_ROWS], why)] if shown else []), len(shown) > PAGE_ROWS
+    return ([Section(link.id, number, shown[:PAGE_ROWS], why)] if shown else []), len(shown) > PAGE_ROWS
 
 
 def _load_groups(lab: Lab, state: RiskState) -> tuple[list[Section], bool]:
-    groups = list(lab.cases.groups(state.queue, limit=MAX_GROUPS + 1))
-    shown, seen = [], set[str]()
-    for each in groups[:MAX_GROUPS]:
-        cases = [case for case in each.sample if str(case.id) not in seen]  # a case has one row, in its largest group
+    groups = list(lab.cases.groups(state.queue, limit=MAX_GROUPS))
+    shown: list[Section] = []
+    seen: set[str] = set()
+    for each in groups:
+        if len(seen) == SHORT_PAGE_ROWS:
+            return shown, True
+        new = [case for case in each.sample if str(case.id) not in seen]  # a case has one row, in its largest group
+        cases = new[: SHORT_PAGE_ROWS - len(seen)]
         seen |= {str(case.id) for case in cases}
         if cases:
-            shown.append(Section(each.key, each.key, each.count, cases, each.why))
-    return shown, len(groups) > MAX_GROUPS
+            shown.append(Section(each.key, each.count, cases, each.why))
+    return shown, len(groups) == MAX_GROUPS
 
 
 def _load_people(lab: Lab) -> Mapping[str, str]:
@@ -138,7 +141,7 @@ def draw_queue(found: Queue, state: RiskState) -> Markup:
     return html(
         '<div class="rk-queue" data-queue data-me="{me}"><div class="chips">{tabs}{back}'
         '<button type="button" class="chip" data-queue-help aria-expanded="false">Keys <kbd>?</kbd></button></div>'
-        '{help}{decide}{body}<p class="small muted">{rest}</p></div>',
+        '{help}{decide}<div class="rk-groups">{body}</div><p class="small muted">{rest}</p></div>',
         me=found.me,
         tabs=tabs,
         back=back,
@@ -207,7 +210,7 @@ def _draw_section(section: Section, found: Queue, state: RiskState) -> Markup:
     more = section.count > len(section.cases) and not state.group
     return html(
         '<section class="rk-group"><header><h3 title="{key}">{icon}<span>{label}</span></h3>'
-        '<span class="small muted">{number}</span>{show}{all}</header><p class="small muted rk-why">{why}</p>'
+        '<span class="small muted" title="{why}">{number}</span>{show}{all}</header>'
         '<ul class="rk-rows" aria-label="Cases of {label}">{rows}</ul></section>',
         key=section.key,
         icon=icons.draw(KINDS[state.queue][2]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from markupsafe import Markup
@@ -19,9 +20,10 @@ from attestlab_dashboards.risk.overview import (
 from attestlab_dashboards.risk.panes.when import draw_no_signals, hue_of
 from attestlab_dashboards.risk.state import RiskState
 from attestlab_dashboards.risk.words import SCORE_BANDS, kind_of, name_of
-from attestlab_dashboards.safe import html, join
+from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import share_bar
 
+_ROWS: Final = 4  # of a facet, before "more"
 _TITLES: Final = {"source": "Source", "type": "Signal type", "facet_kind": "Entity", "score": "Score"}
 
 
@@ -38,15 +40,37 @@ def _draw_facet(facet: str, overview: RiskOverview, state: RiskState) -> Markup:
     if facet == "score":
         rows = sorted(rows, key=lambda row: -int(row.value))
     top = max(row.signals for row in rows)
+    shown = _ROWS if facet != "score" else 0
+    drawn = [_draw_row(facet, row, top, overview, state) for row in rows]
+    is_open = any(_is_chosen(facet, _read_value(facet, row), state) for row in rows[shown:])
     return html(
-        '<div class="rk-facet-title"><h3>{title}</h3><span>signals</span></div>{rows}',
+        '<div class="rk-facet-group"><div class="rk-facet-title"><h3>{title}</h3><span>signals</span></div>{rows}{more}'
+        "</div>",
         title=_TITLES[facet],
-        rows=join(_draw_row(facet, row, top, overview, state) for row in rows),
+        rows=join(drawn[:shown]),
+        more=_draw_more(facet, drawn[shown:], is_all=not shown, is_open=is_open),
     )
 
 
+def _draw_more(facet: str, rows: Sequence[Markup], *, is_all: bool, is_open: bool) -> Markup:
+    """Draw the rows that a click shows; open where one of them is the filter."""
+    if not rows:
+        return NOTHING
+    return html(
+        '<details class="rk-facet-more" id="facet-{facet}"{open}><summary>{words}</summary>{rows}</details>',
+        facet=facet,
+        open=html(" open") if is_open else NOTHING,
+        words=f"Show {len(rows)}" if is_all else f"{len(rows)} more",
+        rows=join(rows),
+    )
+
+
+def _read_value(facet: str, row: FacetRow) -> str:
+    return SCORE_BANDS[int(row.value)] if facet == "score" else row.value
+
+
 def _draw_row(facet: str, row: FacetRow, top: int, overview: RiskOverview, state: RiskState) -> Markup:
-    value = SCORE_BANDS[int(row.value)] if facet == "score" else row.value
+    value = _read_value(facet, row)
     hue = hue_of(value, overview.series) if facet == state.by else "c4"
     return html(
         '<button type="button" class="rk-facet" data-ev="{ev}" data-v="{value}" data-key="{ev}:{value}" '
@@ -76,7 +100,7 @@ def _is_chosen(facet: str, value: str, state: RiskState) -> bool:
 PANE: Final = Pane(
     key="what",
     question="What",
-    reading="Click a row to filter",
+    reading="Choose a row to filter",
     span=4,
     load=load_overview,
     draw=draw_what,

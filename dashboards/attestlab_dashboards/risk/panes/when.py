@@ -20,7 +20,7 @@ from attestlab_dashboards.risk.time_axis import draw_time_axis
 from attestlab_dashboards.risk.windows import Period, to_us, write_bounds
 from attestlab_dashboards.risk.words import name_of, write_span, write_step
 from attestlab_dashboards.safe import NOTHING, html, join
-from attestlab_dashboards.widgets import button, chip, empty
+from attestlab_dashboards.widgets import button, chip, empty, hint
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,13 @@ OTHER_HUE: Final = "c1"  # the loud one, for those that rarely speak: their burs
 _BAR_SHARE: Final = 0.8  # of a step's width
 
 
+_HINT: Final = hint(
+    "Hover or Tab to a column for its numbers. Drag over the columns to select a time, over the scores to select both; "
+    "a double click selects all. On a column, Enter selects it, and Shift+Enter all up to it.",
+    "Tap a column for its numbers. Drag a finger over the columns to select a time.",
+)
+
+
 def draw_when(timeline: RiskTimeline, state: RiskState) -> Markup:
     """Draw the three lanes, and what is selected in them."""
     overview = timeline.overview
@@ -49,12 +56,11 @@ def draw_when(timeline: RiskTimeline, state: RiskState) -> Markup:
     lanes = [_draw_volume(overview, state), _draw_escalated(timeline, state), _draw_density(timeline, state)]
     return html(
         '<div class="rk-when">{legend}{lanes}{axis}</div>'
-        '<p class="al-tip small muted" data-tip-line>Hover or Tab to a column for its numbers. Drag over the columns '
-        "to select a time, over the scores to select both; a double click selects all. On a column, Enter selects it, "
-        "and Shift+Enter all up to it.</p>{selected}",
+        '<p class="al-tip small muted" data-tip-line>{hint}</p>{selected}',
         legend=_draw_legend(overview, state),
         lanes=join(lanes),
         axis=draw_time_axis(overview.period),
+        hint=_HINT,
         selected=_draw_selection(overview, state),
     )
 

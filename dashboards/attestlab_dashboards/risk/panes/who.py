@@ -24,7 +24,16 @@ from attestlab_dashboards.risk.panes.answer import RiskAnswer, load_answer
 from attestlab_dashboards.risk.state import PERIOD, RiskState, write_entity_key
 from attestlab_dashboards.risk.words import draw_entity, draw_state, kind_of, name_of, write_step
 from attestlab_dashboards.safe import NOTHING, html, join
-from attestlab_dashboards.widgets import PAGE_ROWS, TableColumn, button, count_pages, empty, pager, share_bar, table
+from attestlab_dashboards.widgets import (
+    SHORT_PAGE_ROWS,
+    TableColumn,
+    button,
+    count_pages,
+    empty,
+    pager,
+    share_bar,
+    table,
+)
 
 READS: Final = (*PERIOD, "sort", "page")
 _ORDERS: Final[Mapping[str, str]] = {
@@ -72,7 +81,7 @@ class RiskyEntities:
     @property
     def pages(self) -> int:
         """The number of pages, at least 1."""
-        return count_pages(self.count)
+        return count_pages(self.count, SHORT_PAGE_ROWS)
 
 
 _ENTITIES: Final = """
@@ -152,8 +161,8 @@ def _write_page(state: RiskState) -> str:
     return _PAGE.format(
         entities=_ENTITIES.format(period=IN_PERIOD, conditions=conditions_of(state)),
         order=_order(state),
-        limit=PAGE_ROWS,
-        offset=PAGE_ROWS * (state.page - 1),
+        limit=SHORT_PAGE_ROWS,
+        offset=SHORT_PAGE_ROWS * (state.page - 1),
     )
 
 
