@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page
@@ -12,7 +13,7 @@ from support.browser import SERIOUS, list_violations, needs_chromium
 from support.dashboards.clicks import Mouse
 from support.dashboards.windows import (
     DESK,
-    PHONE,
+    HAND,
     READY,
     Windows,
     has_sideways_scrolling,
@@ -46,19 +47,11 @@ def test_axe_finds_nothing_serious(page: Page) -> None:
     assert list_violations(page, *SERIOUS) == []
 
 
-def test_a_phone_needs_no_sideways_scrolling(page: Page) -> None:
-    page.set_viewport_size(PHONE)
-
-    assert not has_sideways_scrolling(page)
-    assert page.locator(".al-nav").bounding_box()["y"] > PHONE["height"] / 2  # the navigation is at the thumb
-    page.set_viewport_size(DESK)
-
-
 @pytest.mark.soak
-@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("device", [{"viewport": DESK}, HAND], ids=["desk", "phone"])
 @pytest.mark.parametrize("path", PATHS)
-def test_a_dark_page_is_as_accessible(windows: Windows, path: str, viewport: dict[str, int]) -> None:
-    with windows.visit(f"/dash/{path}", color_scheme="dark", viewport=viewport, **STILL) as page:
+def test_a_dark_page_is_as_accessible(windows: Windows, path: str, device: dict[str, Any]) -> None:
+    with windows.visit(f"/dash/{path}", color_scheme="dark", **STILL, **device) as page:
         assert page.locator("html").get_attribute("data-theme") == "dark"
         assert list_violations(page, *SERIOUS) == []
         assert not has_sideways_scrolling(page)

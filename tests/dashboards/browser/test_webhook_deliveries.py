@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.browser import SERIOUS, list_violations, needs_chromium
 from support.dashboards.clicks import Mouse
 from support.dashboards.demo_server import DemoServer
-from support.dashboards.windows import DESK, PHONE, Windows, has_sideways_scrolling, list_failed_panes
+from support.dashboards.windows import HAND, Windows, has_sideways_scrolling, list_failed_panes
 
 pytestmark = needs_chromium
 
@@ -16,11 +16,10 @@ def test_a_delivery_is_read_and_resent_by_clicks(windows: Windows, demo: DemoSer
     with demo.connect() as lab:
         endpoint = lab.webhooks.create(URL, ["attestation.*", "key.*", "issuer.*", "risk.*"], name="Ledger")
         endpoint.test("ledger.ping")
+        with windows.visit("/dash/issuers", **HAND) as page:
+            assert not has_sideways_scrolling(page)
         with windows.visit("/dash/issuers") as page:
             shown = Mouse(page).read_pane("deliveries")
-            page.set_viewport_size(PHONE)
-            assert not has_sideways_scrolling(page)
-            page.set_viewport_size(DESK)
             assert list_violations(page, *SERIOUS) == []
             mouse = Mouse(page)
             mouse.press("Resend", "[data-pane=deliveries]")

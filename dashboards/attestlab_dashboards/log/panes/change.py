@@ -26,7 +26,7 @@ from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.words import download, name_older_head, shorten_hash
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
-from attestlab_dashboards.widgets import Tone, button, empty, pill
+from attestlab_dashboards.widgets import Tone, button, empty, hint, pill
 
 
 def copy_proof_python(state: LogState) -> str:
@@ -135,9 +135,10 @@ def _draw_both_widths(change: Change) -> Markup:
     return html(
         '{wide}{narrow}<p class="lg-legend"><span><i class="lg-dot lg-old"></i>{old} {old_noun} the old root</span>'
         "{added}</p>"
-        '<p class="lg-tip" data-tip-line aria-live="polite">Point at a block to read its hash.</p>',
+        '<p class="lg-tip" data-tip-line aria-live="polite">{hint}</p>',
         wide=_draw_heads(change, 640.0, "lg-wide"),
         narrow=_draw_heads(change, 340.0, "lg-narrow"),
+        hint=hint("Point at a block to read its hash.", "Tap a block to read its hash."),
         old=old,
         old_noun="block rebuilds" if old == 1 else "blocks rebuild",
         added=html(

@@ -156,7 +156,7 @@ def tell_entries(data: EntryPage, state: LogState) -> str:
     """Count the entries, for the line under the title."""
     whole = sum(n for _, n in data.types)
     part = "" if data.total == whole else f"{count(data.total)} of "
-    return f"{part}{plural(whole, 'entry', 'entries')}, newest first. Click an index to open it"
+    return f"{part}{plural(whole, 'entry', 'entries')}, newest first. Choose an index to open it"
 
 
 def _draw_body(data: EntryPage, state: LogState) -> Markup:

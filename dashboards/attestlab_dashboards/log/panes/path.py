@@ -19,7 +19,7 @@ from attestlab_dashboards.log.subject import write_entry_name
 from attestlab_dashboards.log.words import download
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
-from attestlab_dashboards.widgets import empty
+from attestlab_dashboards.widgets import empty, hint
 
 
 def copy_path_python(state: LogState) -> str:
@@ -71,10 +71,11 @@ def draw_path(evidence: EntryEvidence, _state: LogState) -> Markup:
         return empty("No entry to prove", evidence.subject.missing)
     place = None if evidence.flipped is None else evidence.flipped.place
     return html(
-        '{tree}{ladder}<p class="lg-tip" data-tip-line aria-live="polite">Point at a node to read its whole hash.</p>'
+        '{tree}{ladder}<p class="lg-tip" data-tip-line aria-live="polite">{hint}</p>'
         '<div class="lg-actions">{downloads}</div>',
         tree=_draw_tree(path, evidence, place),
         ladder=_draw_ladder(path, evidence, place),
+        hint=hint("Point at a node to read its whole hash.", "Tap a node to read its whole hash."),
         downloads=_draw_downloads(evidence),
     )
 
