@@ -110,6 +110,23 @@ def test_keys_select_assign_open_and_show_themselves(windows: Windows) -> None:
         assert entity.partition(":")[2] in page.locator("[role=dialog]").inner_text()
 
 
+def test_an_outcome_of_the_drawer_is_undone_by_a_key(windows: Windows) -> None:
+    with windows.visit("/dash/risk?queue=case") as page:
+        keyboard, before = Keyboard(page), count_open(page)
+        keyboard.press("j")
+        keyboard.decide("Enter")
+        page.locator("[role=dialog] [name=outcome]").select_option("fraud")
+        number = read_number(page)
+        page.locator("[role=dialog] button", has_text="Resolve the case").click()
+        wait_for_redraw(page, number)
+        assert "Case resolved as confirmed fraud" in page.locator(NOTICE).inner_text()
+        assert count_open(page) == before - 1
+        page.locator("[role=dialog] h2").click()
+        keyboard.decide("u")
+        assert count_open(page) == before
+        assert page.locator("[role=dialog] [name=outcome]").count() == 1
+
+
 def test_who_may_not_resolve_sees_why(windows: Windows) -> None:
     with windows.visit("/dash/risk?queue=case", person=MEMBER) as page:
         assert "you need the role analyst" in page.locator(QUEUE).inner_text()
