@@ -22,7 +22,7 @@ MAX_RISK_HEIGHT: Final = 2_600  # at 1280: answers first, ten rows of each table
 # stands in a sentence may be as high as its line.
 SMALL_TARGETS: Final = """
 root => [...root.querySelectorAll("a[href], button, summary, select, input:not([type=hidden]), textarea")]
-  .filter((part) => !part.closest("svg, p, dd, .is-plot"))
+  .filter((part) => !part.closest("svg, p, dd, .al-hidden, .is-plot"))
   .map((part) => [part, part.getBoundingClientRect()])
   .filter(([part, box]) => box.width && box.height && (box.width < 23.5 || box.height < 23.5))
   .map(([part, box]) => `${part.tagName}.${part.className} ${part.innerText} ${box.width}x${box.height}`)

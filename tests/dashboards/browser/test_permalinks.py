@@ -70,7 +70,7 @@ def test_one_drag_selects_time_and_score_for_every_pane(windows: Windows, demo: 
         )[0]
         kinds = [
             int(text.replace(",", ""))
-            for text in page.locator("[data-pane=what] [data-ev=source] .num").all_inner_texts()
+            for text in page.locator("[data-pane=what] [data-ev=source] .num").all_text_contents()
         ]
         assert list_failed_panes(page) == []
     with demo.connect() as lab:

@@ -79,7 +79,6 @@ def test_who_caused_the_spike(tasks: Tasks) -> None:
 
 def test_which_issuers_failures_rose(tasks: Tasks, lab: Lab) -> None:
     with tasks.begin("Which issuer's failures rose?", "risk") as mouse:
-        mouse.click("#facet-facet_kind summary", redraws=False)
         mouse.click("[data-pane=what] button[data-ev=facet_kind][data-v=issuer]")
         first = mouse.page.locator("[data-pane=who] tr[data-row]").first
         entity = str(first.get_attribute("data-row"))

@@ -131,7 +131,7 @@ def test_the_queue_shows_ten_cases_each_once(story_lab: Lab) -> None:
     assert 0 < len(shown) == len(set(shown)) <= 10
 
 
-def test_a_facet_shows_four_values_and_all_if_another_is_chosen(story_lab: Lab) -> None:
+def test_a_facet_shows_few_values_and_all_if_another_is_chosen(story_lab: Lab) -> None:
     (drawn,) = draw(story_lab, RiskState(), ["what"]).values()
     (chosen,) = draw(story_lab, RiskState(min_score=80, max_score=100), ["what"]).values()
 

@@ -23,7 +23,7 @@ from attestlab_dashboards.risk.words import SCORE_BANDS, kind_of, name_of
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import share_bar
 
-_ROWS: Final = 4  # of a facet, before "more"
+_ROWS: Final = {"source": 3, "type": 3, "facet_kind": 7, "score": 0}  # of a facet, before "more"
 _TITLES: Final = {"source": "Source", "type": "Signal type", "facet_kind": "Entity", "score": "Score"}
 
 
@@ -40,7 +40,7 @@ def _draw_facet(facet: str, overview: RiskOverview, state: RiskState) -> Markup:
     if facet == "score":
         rows = sorted(rows, key=lambda row: -int(row.value))
     top = max(row.signals for row in rows)
-    shown = _ROWS if facet != "score" else 0
+    shown = _ROWS[facet]
     drawn = [_draw_row(facet, row, top, overview, state) for row in rows]
     is_open = any(_is_chosen(facet, _read_value(facet, row), state) for row in rows[shown:])
     return html(
