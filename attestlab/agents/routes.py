@@ -167,7 +167,7 @@ async def kill_agent(
     """
     agent_id = parse_agent_id(id, tenant_id=caller.tenant_id)
     kill = partial(agent_lifecycle.kill, reason=body.reason, cascade=body.cascade, dry_run=body.dry_run, caller=caller)
-    killed = await executor.run_in_thread(kill, agent_id)  # a large tree takes seconds, and others' reads go on
+    killed = await executor.run_in_thread(kill, agent_id)  # a large tree takes seconds; others read during it
     return render_kill(killed, (await executor.read(agents.describe_now, [killed.agent]))[0])
 
 

@@ -48,7 +48,7 @@ class _Latencies(NamedTuple):
     """The p95 of another tenant's requests, which come 50 times a second, without a kill and next to one."""
 
     alone_ms: float
-    beside_ms: float
+    during_ms: float
 
 
 def figures(folder: Path, engine: str, url: str | None) -> Iterator[Figure]:
@@ -72,30 +72,30 @@ def _plant(data: Path, url: str | None) -> _Planted:
 def _measure(served: ServedInstallation, planted: _Planted, name: str) -> Iterator[Figure]:
     """Measure dry runs, and kills by turns alone and next to another tenant's requests of each kind."""
     roots = iter(planted.roots)
-    dry_runs, kills, beside = list[_Cost](), list[_Cost](), {kind: list[_Latencies]() for kind in KINDS}
+    dry_runs, kills, during = list[_Cost](), list[_Cost](), {kind: list[_Latencies]() for kind in KINDS}
     for _ in range(ROUNDS):
         alone = next(roots)
         dry_runs += [_kill(served, planted, alone, dry_run=True) for _ in range(DRY_RUNS)]
         kills.append(_kill(served, planted, alone, dry_run=False))
         for kind, make in KINDS.items():
-            beside[kind].append(
-                _measure_beside(make(served), partial(_kill, served, planted, next(roots), dry_run=False))
+            during[kind].append(
+                _measure_during(make(served), partial(_kill, served, planted, next(roots), dry_run=False))
             )
     for what, costs in {"dry_run": dry_runs, "kill": kills}.items():
         yield Figure.of_rounds(f"{name}.{what}_{AGENTS}_s", [each.took_s for each in costs], "s")
         yield Figure.of_rounds(f"{name}.{what}_{AGENTS}_cpu_s", [each.cpu_s for each in costs], "s")
-    for kind, latencies in beside.items():
-        ratios = [each.beside_ms / each.alone_ms for each in latencies]
-        yield Figure.of_rounds(f"{name}.{kind}_beside_kill_p95_ratio", ratios, "ratio", against="without a kill")
-        yield Figure.of_rounds(f"{name}.{kind}_beside_kill_p95_ms", [each.beside_ms for each in latencies], "ms")
+    for kind, latencies in during.items():
+        ratios = [each.during_ms / each.alone_ms for each in latencies]
+        yield Figure.of_rounds(f"{name}.{kind}_during_kill_p95_ratio", ratios, "ratio", against="without a kill")
+        yield Figure.of_rounds(f"{name}.{kind}_during_kill_p95_ms", [each.during_ms for each in latencies], "ms")
 
 
-def _measure_beside(client: RegularClient, kill: Callable[[], object]) -> _Latencies:
+def _measure_during(client: RegularClient, kill: Callable[[], object]) -> _Latencies:
     with client.sending() as alone:
         sleep(ALONE_S)
-    with client.sending() as beside:
+    with client.sending() as during:
         kill()
-    return _Latencies(_find_p95_ms(alone), _find_p95_ms(beside))
+    return _Latencies(_find_p95_ms(alone), _find_p95_ms(during))
 
 
 def _kill(served: ServedInstallation, planted: _Planted, root: UUID, *, dry_run: bool) -> _Cost:

@@ -1,6 +1,6 @@
 """Pages of the list, reviews and trees with 100,000 agents, against hand-written queries of DuckDB.
 
-The rival has the rows of agents, keys, uses and people in tables of its own, in memory. It names its columns, checks
+The rival has the rows of agents, keys, uses and people in tables in memory. It names its columns, checks
 nothing, and computes no effective scopes.
 """
 
