@@ -87,6 +87,10 @@ USES: dict[str, Use] = {
         SWEPT, by=ATTRIBUTES[:count], sweeps=[[("old", "key.age_days")]] * count
     ),
     "replay contexts": lambda lab, count: lab.policies.replay(KNOWN, pa.table({"jurisdiction": ["CH"] * count})),
+    "resolve_many items": lambda lab, count: lab.cases.resolve_many(
+        [{"id": f"{UNKNOWN[:-1]}{n}", "outcome": "fraud"} for n in range(count)]
+    ),
+    "reopen cases": lambda lab, count: lab.cases.reopen([f"{UNKNOWN[:-1]}{n}" for n in range(count)]),
     "activate acknowledge": _activate,
     "create events": lambda lab, count: lab.webhooks.create(f"https://receiver.invalid/{count}", EVENTS[:count]),
     "update events": lambda lab, count: lab.webhooks.update("receiver.invalid", events=EVENTS[:count]),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from attestlab import migrations
+from attestlab.core.db.tables import fetch_all
+from attestlab.core.records import audited_write
+from attestlab.core.records.audited_write import AuditContext
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
 from attestlab.orgs.rules import Caller
+from attestlab.risk.enforcement.store import RiskCaseRecord, cases
 from attestlab.risk.rules import Entity, EntityType
 from attestlab.risk.signals import store
 from attestlab.risk.signals.bulk import BulkOptions
@@ -49,6 +53,14 @@ def test_changed_row_is_found(lab: Installation, caller: Caller, statement: str,
     assert kind in {problem.kind for problem in fsck(lab)}
 
 
+def _forget_kinds_of_cases(lab: Installation, caller: Caller) -> None:
+    """Makes every case one of before revision 45, with an audit entry, as if it had been made without a kind."""
+    context = AuditContext(caller.tenant_id, caller, "risk_case.change", lab.clock.now())
+    with lab.storage.write() as tx:
+        for row in fetch_all(tx.exec(select(*cases.c)), RiskCaseRecord):
+            audited_write.change(tx, cases, row, {"top_kind": None}, context)
+
+
 def _undo_revision_25(lab: Installation) -> None:
     """Makes every key one of before, with an audit entry, as if it had been made without the mark."""
     for tenant in lab.orgs.list_tenants(with_consumers=True):
@@ -80,6 +92,7 @@ def test_records_from_before_links_get_them_by_the_upgrade(lab: Installation, ca
     lab.risk.normalization.record("login.odd", entity, data=data, occurred_at=lab.clock.now(), caller=caller)
     with lab.storage.write() as tx:
         store.begin_progress(tx, BulkProgressRecord(b"begun", 5, lab.clock.now()))
+    _forget_kinds_of_cases(lab, caller)
     _undo_revision_25(lab)
     with lab.storage.engine.begin() as connection:
         undo_revisions_since(connection, 26)
