@@ -374,7 +374,7 @@ def test_fsck_reports_a_weak_key_of_an_earlier_version(
 ) -> None:
     weak = signing.spki(rsa.RSAPublicNumbers(65537, 2**2203 - 1).public_key())  # a Mersenne prime
     with monkeypatch.context() as earlier:
-        earlier.setattr("attestlab.issuers.keys.require_unfactorable", lambda _key, **_named: None)
+        earlier.setattr("attestlab.issuers.new_keys.require_unfactorable", lambda _key, **_named: None)
         lab.signing_keys.add(issuer_id, kid="weak", alg=Algorithm.RS256, public_key=weak, caller=caller)
 
     [found] = fsck(lab)
