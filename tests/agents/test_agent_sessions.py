@@ -396,8 +396,24 @@ def test_a_tool_server_asks_what_a_token_may_do(client: httpx.Client, clients: T
         **{"audience": ["https://tools.example"], "on_behalf_of": None, "delegation_id": None},
         "expires_at": opened["session"]["expires_at"],
     }
-    assert [each["active"] for each in others] == [False] * 4
-    assert all("agent_id" not in each or each["agent_id"] is None for each in others)
+    assert others == [{"active": False}] * 4
+
+
+@pytest.mark.both_engines
+def test_a_tool_server_reads_which_delegation_limits_an_agent(client: httpx.Client, clients: TenantClients) -> None:
+    parent, child = (register_agent(client, scopes=["docs:*"]) for _ in range(2))
+    made = client.post(
+        f"{AGENTS}/{parent['id']}/delegations", json={"child_agent_id": child["id"], "scopes": ["docs:read"]}
+    ).json()
+    token = open_session(client, child)["token"]
+
+    with clients.with_key(Scope.AGENTS_READ) as server:
+        limited = server.post(f"{SESSIONS}/introspect", json={"token": token}).json()
+        client.post(f"/v1/delegations/{made['delegation_id']}/revoke", json={"reason": "a test"}).raise_for_status()
+        later = server.post(f"{SESSIONS}/introspect", json={"token": token}).json()
+
+    assert (limited["delegation_id"], limited["scopes"]) == (made["delegation_id"], ["docs:read"])
+    assert later == {"active": False}
 
 
 def test_an_agent_reaches_neither_people_nor_keys_nor_money_nor_other_agents(

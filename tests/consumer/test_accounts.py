@@ -202,6 +202,7 @@ def test_no_other_account_begins_with_an_address_that_is_a_further_one(portal: C
     caller = portal.lab.orgs.service_caller(tenant.tenant_id)
     with portal.open_account() as ada:
         ada.post(EMAILS, json={"email": SECOND})
+        portal.move_clock()  # the mail of the invitation is the newer one
         portal.lab.people.invite(UserIn(email=SECOND, role=Role.MEMBER), caller=caller)
         to_the_team = read_mailed_token(portal.lab, SECOND)
         add_verified(portal, ada)

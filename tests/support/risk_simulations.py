@@ -61,7 +61,8 @@ def make_risk_simulation(
     connection = duckdb.connect(config={"threads": 1})
     connection.execute("SET TimeZone = 'UTC'")
     connection.register("this", _make_table(signals))
-    table = encode_cases(_make_case(number, case) for number, case in enumerate(cases))
+    made = (_make_case(number, case) for number, case in enumerate(cases))
+    table = encode_cases(made, now=datetime.now(UTC))
 
     def load(session: QuerySession, paths: frozenset[str]) -> None:
         load_signals(table, window, session, paths)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from attestlab.agents.sessions.authentication import AgentCredential
-from attestlab.agents.sessions.service import AgentTokens, SessionDetails, list_audience
+from attestlab.agents.sessions.service import AgentTokens, Introspection, SessionDetails, list_audience
 from attestlab.agents.sessions.shapes import AgentIntrospectionOut, AgentSessionOut, AgentTokensOut
 from attestlab.agents.sessions.tables import AgentSessionRecord
 from attestlab.core.row_rendering import RowRenderer
@@ -31,18 +30,16 @@ def render_tokens(made: AgentTokens) -> AgentTokensOut:
     return _render_tokens(made, session=render_session(made.session))
 
 
-def render_introspection(found: AgentCredential | None) -> AgentIntrospectionOut:
-    """Render what a token may do; of one that is not valid, only that."""
-    if found is None:
-        return AgentIntrospectionOut(active=False)
-    session = found.found.session
+def render_introspection(found: Introspection) -> AgentIntrospectionOut:
+    """Render what a valid token may do."""
+    session, scopes = found.credential.found.session, found.credential.scopes
     return AgentIntrospectionOut(
         active=True,
         agent_id=session.agent_id,
-        scopes=sorted(found.scopes.allows),
-        denied_scopes=sorted(found.scopes.denies),
+        scopes=sorted(scopes.allows),
+        denied_scopes=sorted(scopes.denies),
         audience=list(list_audience(session)),
         on_behalf_of=session.on_behalf_of,
-        delegation_id=None,
+        delegation_id=found.delegation_id,
         expires_at=session.expires_at,
     )

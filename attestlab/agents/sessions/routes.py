@@ -22,7 +22,7 @@ from attestlab.orgs.rules import Caller, Scope
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, decode_id, split_page
 from attestlab.web.request import Request
-from attestlab.web.response import CommittedError
+from attestlab.web.response import JSON, CommittedError, RawResponse
 from attestlab.web.routing.authorization import PUBLIC, Requirement
 from attestlab.web.routing.routes import Routes
 
@@ -30,6 +30,7 @@ routes = Routes("agents")
 OPENERS = Requirement(scope=Scope.AGENTS_WRITE, no_agents=True, or_else="an agent's own assertion")
 INTROSPECTORS = Requirement(scope=Scope.AGENTS_READ, no_agents=True)
 _LIST = "agent_sessions"
+_INACTIVE = b'{"active":false}'  # RFC 7662, section 2.2: nothing else about a token that is not valid
 
 
 @routes.post(
@@ -79,13 +80,14 @@ async def list_agent_sessions(
 @routes.post("/v1/agent-sessions/introspect", scope=INTROSPECTORS, idempotency="none", secret=True)
 async def introspect_agent_token(
     body: AgentTokenIn, caller: Caller, agent_sessions: AgentSessions, executor: Executor
-) -> AgentIntrospectionOut:
+) -> AgentIntrospectionOut | RawResponse:
     """Ask what an agent's token may do now (RFC 7662); for servers that agents call.
 
     Of a token that is not valid, or of another tenant, the answer is only that it is not active. Who asks compares
     `audience` with its own address.
     """
-    return render_introspection(await executor.read(partial(agent_sessions.introspect, body.token, caller=caller)))
+    found = await executor.read(partial(agent_sessions.introspect, body.token, caller=caller))
+    return RawResponse(_INACTIVE, JSON) if found is None else render_introspection(found)
 
 
 @routes.get("/v1/agent-sessions/{id}", scope=READERS)

@@ -13,8 +13,11 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from sqlalchemy import Connection
+
 from attestlab.agents import rules as agent_rules
 from attestlab.agents import store as agent_store
+from attestlab.agents.delegation.store import find_received
 from attestlab.agents.effective_scopes import compute_effective_scopes, list_house_scopes
 from attestlab.agents.keys import ALG
 from attestlab.agents.lifecycle import AgentEnd
@@ -61,6 +64,14 @@ class AgentTokens:
     token: str = field(repr=False)
     refresh_token: str = field(repr=False)
     expires_in: int
+
+
+@dataclass(frozen=True)
+class Introspection:
+    """What a valid token may do now, and the delegation that limits its agent."""
+
+    credential: AgentCredential
+    delegation_id: UUID | None
 
 
 class AgentSessions:
@@ -201,7 +212,7 @@ class AgentSessions:
             last_uses = store.find_uses(execute, [row.id for row in rows])
         return [SessionDetails(row, self._status_of(row), last_uses.get(row.id)) for row in rows]
 
-    def introspect(self, token: str, *, caller: Caller) -> AgentCredential | None:
+    def introspect(self, token: str, *, caller: Caller) -> Introspection | None:
         """Return what a token may do now; None if it is not a valid one of the caller's tenant."""
         now = self.clock.now()
         try:
@@ -210,7 +221,19 @@ class AgentSessions:
             return None
         if found is None or found.caller.tenant_id != caller.tenant_id:
             return None
-        return None if found.is_refused or now >= found.found.session.expires_at else found
+        if found.is_refused or now >= found.found.session.expires_at:
+            return None
+        return Introspection(found, self._find_delegation(found.found.agent))
+
+    def _find_delegation(self, agent: AgentRecord) -> UUID | None:
+        if agent.parent_agent_id is None:
+            return None
+
+        def load(connection: Connection) -> UUID | None:
+            received = find_received(connection.execute, agent.id)
+            return None if received is None else received.id
+
+        return self.storage.cached_read(("agent_delegation", agent.id), load)
 
     def _open(
         self, tx: Transaction, agent: AgentRecord, body: AgentSessionIn, opener: Caller | None, now: datetime

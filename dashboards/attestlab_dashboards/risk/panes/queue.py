@@ -10,6 +10,7 @@ from typing import Final
 from markupsafe import Markup
 
 from attestlab import Lab
+from attestlab.client.analysis.rows import Rows
 from attestlab.core.errors import PermissionDenied
 from attestlab.orgs.rules import Scope
 from attestlab.risk.enforcement.shapes import CaseOut
@@ -264,6 +265,16 @@ def _draw_box(entity_id: str) -> Markup:
     return html('<input type="checkbox" data-pick aria-label="Select {id}">', id=entity_id)
 
 
+def export_open_cases(lab: Lab, state: RiskState) -> Rows:
+    """Return all open cases, as rows."""
+    return lab.sql(copy_open_cases_sql(state))
+
+
+def copy_open_cases_sql(_state: RiskState) -> str:
+    """Return the query of all open cases, the highest score first; it does not group them."""
+    return "SELECT * FROM cases WHERE status = 'open' ORDER BY max_score DESC, opened_at, id"
+
+
 PANE: Final = Pane(
     key="queue",
     question="Cases to decide",
@@ -271,4 +282,6 @@ PANE: Final = Pane(
     load=load_queue,
     draw=draw_queue,
     reads=("queue", "group"),
+    copy_sql=copy_open_cases_sql,
+    export=export_open_cases,
 )
