@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from attestlab.agents.observability.rules import PROBE_REFUSALS
+from support.accepted_requests import read, send
 from support.agent_events import list_signals
 from support.agents import AGENTS, SESSIONS, KeyHolder, sign_assertion
-from support.fleet import Fleet, download, found_fleet, pin_log, read, send, send_signed
+from support.fleet import Fleet, download, found_fleet, pin_log, send_signed
 from support.in_process_server import serve_in_thread
 from support.runs import RUNS, digest
 from support.server_process import ServerProcess, run_json_command

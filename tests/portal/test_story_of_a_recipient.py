@@ -23,6 +23,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from attestlab.core.encoding import b64url_encode
+from support.accepted_requests import read, send
 from support.attestations import make_mint_body, mint
 from support.browser import needs_chromium, open_browser, open_profile
 from support.in_process_server import make_client, wait_until
@@ -114,20 +115,6 @@ def serve_new_tenant(template: InstallationTemplate, folder: Path) -> Iterator[t
 def browser() -> Iterator[Browser]:
     with open_browser() as opened:
         yield opened
-
-
-def read(client: httpx.Client, path: str, **query: Any) -> dict[str, Any]:
-    answer = client.get(path, params=query or None)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
-
-
-def send(client: httpx.Client, path: str, **body: Any) -> dict[str, Any]:
-    answer = client.post(path, json=body)
-    assert answer.is_success, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
 
 
 @pytest.mark.both_engines

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 
 from attestlab.orgs.rules import Plan
+from support.accepted_requests import read, send
 from support.agents import KeyHolder
 from support.in_process_server import make_client
 from support.orgs import TenantClients
@@ -58,22 +59,6 @@ def found_fleet(server: ServerProcess) -> Iterator[Fleet]:
         for each in (ann, ben, analyst, stranger):
             held.enter_context(each)
         yield Fleet(clients, ann_id, ann, ben, analyst, stranger, held)
-
-
-def read(client: httpx.Client, path: str, **query: Any) -> dict[str, Any]:
-    """The answer to a request that succeeds."""
-    answer = client.get(path, params=query or None)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
-
-
-def send(client: httpx.Client, path: str, **body: Any) -> dict[str, Any]:
-    """Send a body that is accepted; returns the answer."""
-    answer = client.post(path, json=body)
-    assert answer.is_success, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
 
 
 def send_signed(client: httpx.Client, path: str, holder: KeyHolder, **body: Any) -> dict[str, Any]:
