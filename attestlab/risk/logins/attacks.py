@@ -14,7 +14,7 @@ from math import log
 from statistics import median
 
 from attestlab.risk.logins.circumstances import CROWDS, SOURCES, SOURCES_OF_ONE, Circumstances, LoginEvidence
-from attestlab.risk.logins.crowd_documents import LENGTHS_MS, SourceActivity, Tally
+from attestlab.risk.logins.documents import LENGTHS_MS, SourceActivity, Tally
 from attestlab.risk.logins.parameters import (
     DAY_MS,
     DEFAULT_STRANGER_RATIO,

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from attestlab.risk.logins.crowd_documents import CrowdActivity, SourceActivity
-from attestlab.risk.logins.documents import DetectorDocument, DocumentKey, find_current
+from attestlab.risk.logins.documents import CrowdActivity, DetectorDocument, DocumentKey, SourceActivity, find_current
 from attestlab.risk.logins.login import Login, classify_client
 from attestlab.risk.logins.places import Locator
 from attestlab.risk.logins.trace import LoginTrace

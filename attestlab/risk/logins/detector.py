@@ -32,8 +32,15 @@ from attestlab.risk.logins.attacks import (
     find_surge,
 )
 from attestlab.risk.logins.circumstances import Circumstances, LoginEvidence, describe_login, find_keys
-from attestlab.risk.logins.crowd_documents import Account, SourceActivity, Tally
-from attestlab.risk.logins.documents import DetectorDocument, DocumentKey, DocumentStore, find_current
+from attestlab.risk.logins.documents import (
+    Account,
+    DetectorDocument,
+    DocumentKey,
+    DocumentStore,
+    SourceActivity,
+    Tally,
+    find_current,
+)
 from attestlab.risk.logins.login import Login
 from attestlab.risk.logins.parameters import (
     DAY_MS,
