@@ -45,8 +45,8 @@ from attestlab.receipts.types import rules as receipt_type_rules
 from attestlab.risk import rules as risk_rules
 from attestlab.risk.drift import DriftLevel
 from attestlab.risk.enforcement.shapes import CaseErrorCode, CaseLink
+from attestlab.risk.logins.detector import RiskLevel
 from attestlab.risk.logins.login import LoginOutcome
-from attestlab.risk.logins.scoring import RiskLevel
 from attestlab.risk.media.findings import ScanVerdict
 from attestlab.risk.signals import shapes as signal_shapes
 from attestlab.simulation.risk import shapes as risk_simulation_shapes

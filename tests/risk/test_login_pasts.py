@@ -21,10 +21,10 @@ from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 from attestlab.risk.account_takeover.backfill import PackedLogin
 from attestlab.risk.account_takeover.store import documents, kept
+from attestlab.risk.logins.circumstances import digest_key
 from attestlab.risk.logins.detector import evaluate_trace
 from attestlab.risk.logins.documents import MemoryDocuments
 from attestlab.risk.logins.login import Login
-from attestlab.risk.logins.trace import digest_key
 from attestlab.risk.signals.store import signals
 from support.login_pasts import (
     add_tenant,

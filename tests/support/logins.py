@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-from attestlab.risk.logins.detector import LoginDetector
+from attestlab.risk.logins.detector import LoginAssessment, LoginDetector
 from attestlab.risk.logins.documents import MemoryDocuments
 from attestlab.risk.logins.login import Login, LoginOutcome
 from attestlab.risk.logins.places import IpLocation
-from attestlab.risk.logins.scoring import LoginAssessment
 
 FAILURE, SUCCESS = LoginOutcome.FAILURE, LoginOutcome.SUCCESS
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)

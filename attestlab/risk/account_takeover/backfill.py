@@ -32,10 +32,17 @@ from attestlab.core.ids import new_id
 from attestlab.orgs.rules import Caller
 from attestlab.risk.account_takeover import store
 from attestlab.risk.account_takeover.store import KeptLoginRecord, LoginLearningRecord, StoredDocuments
+from attestlab.risk.logins.circumstances import (
+    LoginTrace,
+    TraceEvent,
+    digest_trace,
+    pack_trace,
+    read_digest,
+    unpack_trace,
+)
 from attestlab.risk.logins.detector import confirm_trace, evaluate_trace
 from attestlab.risk.logins.documents import DetectorDocument, DocumentKey
 from attestlab.risk.logins.login import count_ms
-from attestlab.risk.logins.trace import LoginTrace, TraceEvent, digest_trace, pack_trace, read_digest, unpack_trace
 
 MAX_DOCUMENTS = 8_000  # that are remembered; some 40 MiB
 LOAD_TTL = timedelta(days=1)  # after the last row; then the load has ended

@@ -16,11 +16,17 @@ from attestlab.orgs.rules import Caller
 from attestlab.risk.account_takeover.backfill import MAX_DELAY, LoginBackfill, PackedLogin
 from attestlab.risk.account_takeover.store import LoginLearningRecord, StoredDocuments, find_learning
 from attestlab.risk.enforcement.lists import add_deny_factor
-from attestlab.risk.logins.detector import LoginDetector, confirm_trace, evaluate_trace
+from attestlab.risk.logins.circumstances import LoginTrace, trace_confirmation
+from attestlab.risk.logins.detector import (
+    LoginAssessment,
+    LoginDetector,
+    RiskLevel,
+    confirm_trace,
+    evaluate_trace,
+    find_level,
+)
 from attestlab.risk.logins.login import MEMBERS, Login, count_ms, read_login, require_within_years
 from attestlab.risk.logins.places import GeoLocator, Locator
-from attestlab.risk.logins.scoring import LoginAssessment, RiskLevel, find_level
-from attestlab.risk.logins.trace import LoginTrace, trace_confirmation
 from attestlab.risk.rules import Entity, EntityType, Factor, sum_factors
 from attestlab.risk.signals.members import encode_details
 from attestlab.risk.signals.ndjson import Lines, parse_object

@@ -14,8 +14,8 @@ from sqlmodel import Field
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, iterate, model_of, short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.db.upserts import Upsert
+from attestlab.risk.logins.circumstances import digest_key
 from attestlab.risk.logins.documents import DetectorDocument, DocumentKey, document_from_json, expires_at
-from attestlab.risk.logins.trace import digest_key
 
 
 @short_repr

@@ -15,12 +15,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from attestlab.risk.logins.detector import LoginDetector
+from attestlab.risk.logins.detector import LoginDetector, read_ladder
 from attestlab.risk.logins.documents import MemoryDocuments
 from attestlab.risk.logins.login import Login, classify_client
 from attestlab.risk.logins.parameters import DAY_MS, HOUR_MS
 from attestlab.risk.logins.places import Locator
-from attestlab.risk.logins.scoring import read_ladder
 
 
 class Baseline(Protocol):

@@ -3,6 +3,11 @@
 The likelihood ratio of Freeman et al. (NDSS 2016) and Wiefling et al. (TOPS 2022): for each feature, its share among
 all users divided by its share for this user. A new address is compared by its network, a new network by its country.
 The unit of a share is the user-day, so that a program that logs in every minute weighs no more than a person.
+
+Impossible travel is two successes so far apart that no airliner connects them. By itself, it accuses users of VPNs and
+roaming phones; vendors count nine of ten such alarms as false. So it needs a device and a network that are new for the
+user. It is silent for countries of the user's past and for addresses that colleagues use, which are VPN exits, offices
+and carriers.
 """
 
 from __future__ import annotations
@@ -14,24 +19,33 @@ from attestlab.risk.logins.circumstances import Circumstances, LoginEvidence
 from attestlab.risk.logins.parameters import (
     ADDRESS_SHARE,
     BEYOND_FULL_WEIGHT,
+    COMMON_EXIT_USERS,
     COUNTRY_SHARE,
+    DAY_MS,
     ELSEWHERE_SHARE,
     FAILURE_WEIGHT,
     FULL_PROFILE_DAYS,
     FULL_VALUES_EVIDENCE,
+    HOUR_MS,
     KNOWN_DEVICE_EVIDENCE,
+    MAX_SPEED_KMH,
     MAX_STRANGENESS,
     MAX_VALUES_EVIDENCE,
     MIN_BURST,
     MIN_CLIENT_SHARE,
     MIN_PLACE_EVIDENCE,
+    MIN_TRAVEL_KM,
     MISSING_DEVICE_SHARE,
     NETWORK_SHARE,
     NEW_CLIENT_SHARE,
     NEW_DEVICE_SHARE,
     STRANGE_EVIDENCE,
     SUCCESS_WEIGHT,
+    TRAVEL_AFTER_FAILURE_EVIDENCE,
+    TRAVEL_EVIDENCE,
+    TRAVEL_WINDOW_MS,
 )
+from attestlab.risk.logins.places import min_distance_km
 from attestlab.risk.logins.user_documents import MAX_DAYS, MISSING
 
 _SMOOTHING = 20.0  # user-days of a tenant without history
@@ -141,3 +155,27 @@ def _compare_client(at: Circumstances, tenant_days: float) -> float:
         return 0.0
     share_of_all = at.crowds["client"].count_user_days(at.at_ms) / tenant_days
     return log(max(MIN_CLIENT_SHARE, share_of_all) / NEW_CLIENT_SHARE)
+
+
+def find_impossible_travel(at: Circumstances) -> LoginEvidence | None:
+    """Return the evidence of a journey from the user's last place that is too fast, if anything corroborates it."""
+    last = at.profile.last_visit(at.at_ms)
+    if last is None or at.country is None or at.at_ms - last.at_ms > TRAVEL_WINDOW_MS or not _is_corroborated(at):
+        return None
+    distance_km = min_distance_km(last.country, at.country)
+    if distance_km is None or distance_km < MIN_TRAVEL_KM:
+        return None
+    hours = max((at.at_ms - last.at_ms) / HOUR_MS, 0.1)
+    if distance_km / hours < MAX_SPEED_KMH:
+        return None
+    has_failures = bool(at.failures.find_strange(at.at_ms, DAY_MS))
+    text = f"At least {distance_km:,.0f} km from {last.country} to {at.country} within {hours:.1f} h, on a new device."
+    strength = TRAVEL_EVIDENCE + TRAVEL_AFTER_FAILURE_EVIDENCE * has_failures
+    return LoginEvidence("impossible_travel", round(distance_km / hours), strength, text)
+
+
+def _is_corroborated(at: Circumstances) -> bool:
+    """Whether device, network and country are all new for the user, and the address is not a common exit."""
+    if at.has_known_device or at.knows("network") or at.knows("country"):
+        return False
+    return "address" not in at.sources or at.sources["address"].count_users(at.at_ms) < COMMON_EXIT_USERS

@@ -10,10 +10,9 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attestlab.risk.logins.detector import LoginDetector
+from attestlab.risk.logins.detector import LoginAssessment, LoginDetector
 from attestlab.risk.logins.documents import MemoryDocuments, SourceActivity
 from attestlab.risk.logins.login import Login
-from attestlab.risk.logins.scoring import LoginAssessment
 from support.logins import FAILURE, MONDAY, SUCCESS, Tenant, TestPlaces, home_of
 
 LOGINS = st.builds(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from attestlab.risk.logins.detector import confirm_trace
+from attestlab.risk.logins.circumstances import trace_confirmation
+from attestlab.risk.logins.detector import LoginAssessment, confirm_trace
 from attestlab.risk.logins.login import count_ms
-from attestlab.risk.logins.scoring import LoginAssessment
-from attestlab.risk.logins.trace import trace_confirmation
 from support.logins import FAILURE, MONDAY, SUCCESS, Tenant, home_of, people
 
 

@@ -8,8 +8,8 @@ from datetime import timedelta
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from attestlab.risk.logins.detector import read_ladder
 from attestlab.risk.logins.parameters import HOUR_MS
-from attestlab.risk.logins.scoring import read_ladder
 from attestlab.risk.logins.user_documents import FailureTimes
 from support.logins import FAILURE, MONDAY, SUCCESS, Tenant
 

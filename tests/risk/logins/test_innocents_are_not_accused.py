@@ -11,9 +11,8 @@ import pytest
 from attestlab.demos.risk_world.parameters import WorldParameters
 from attestlab.demos.risk_world.records import INNOCENT_LOGINS, Kind
 from attestlab.demos.risk_world.world import RiskWorld
-from attestlab.risk.logins.detector import LoginDetector
+from attestlab.risk.logins.detector import LoginAssessment, LoginDetector
 from attestlab.risk.logins.documents import MemoryDocuments
-from attestlab.risk.logins.scoring import LoginAssessment
 from support.logins import FAILURE, FIREFOX, MONDAY, SUCCESS, Tenant, home_of, people
 
 FLAGGED = 60

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attestlab.risk.logins.places import GeoLocator, PrefixLocator
-from attestlab.risk.logins.travel import min_distance_km
+from attestlab.risk.logins.places import GeoLocator, PrefixLocator, min_distance_km
 
 
 @pytest.fixture(scope="module")

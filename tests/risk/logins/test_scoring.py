@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attestlab.risk.logins.circumstances import LoginEvidence
-from attestlab.risk.logins.scoring import RiskLevel, assess_evidence, find_level
+from attestlab.risk.logins.detector import RiskLevel, assess_evidence, find_level
 
 STRENGTHS = st.lists(st.floats(0, 6), max_size=8)
 
