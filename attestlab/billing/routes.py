@@ -48,8 +48,7 @@ from attestlab.orgs.plans import Allowance
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, PageQuery, decode_id, split_page
-from attestlab.web.preferences import prefers_representation
-from attestlab.web.request import Request
+from attestlab.web.request import Request, prefers_representation
 from attestlab.web.response import JSON, RawResponse
 from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes

@@ -143,3 +143,9 @@ class Authenticate(Protocol):
     """Returns the caller behind `request.credential`, or raises `AuthInvalid`."""
 
     def __call__(self, request: Request, /) -> WebCaller: ...
+
+
+def prefers_representation(request: Request) -> bool:
+    """Whether a client asks for the resource that its write left."""
+    sent = request.header("Prefer") or ""
+    return any(part.partition(";")[0].replace(" ", "").lower() == "return=representation" for part in sent.split(","))

@@ -17,7 +17,7 @@ from attestlab.cli.data_dictionary import list_public_models, render_dictionary
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.shapes import find_source, find_wire_name
 from attestlab.core.strict_json import parse_json
-from attestlab.log import agent_entries, delegation_entries, entries, run_entries
+from attestlab.log import agent_entries, entries
 from attestlab.server.app import list_described_routes
 from attestlab.web.openapi.meanings import find_meaning
 
@@ -69,10 +69,10 @@ MADE: dict[str, bytes] = {
     "log_entry:agent.status": agent_entries.agent_status_entry(
         entries.FIRST_LINK, agent_id=ID, status="suspended", at=AT
     ),
-    "log_entry:delegation.status": delegation_entries.delegation_status_entry(
+    "log_entry:delegation.status": agent_entries.delegation_status_entry(
         entries.FIRST_LINK, delegation_id=ID, hop="A" * 43, status="active", at=AT
     ),
-    "log_entry:run.completed": run_entries.run_completed_entry(
+    "log_entry:run.completed": agent_entries.run_completed_entry(
         orchestration_id=ID, status="completed", run_hash="A" * 43, at=AT
     ),
     "log_entry:receipt.status": entries.receipt_status_entry(

@@ -20,7 +20,7 @@ from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.log import delegation_entries
+from attestlab.log import agent_entries
 from attestlab.log.entries import FIRST_LINK, EntryType, Link
 from attestlab.log.merkle import hashing
 from attestlab.log.service import Log
@@ -111,11 +111,9 @@ def build_revocation_entry(row: DelegationRecord, at: datetime) -> bytes:
 
 
 def _entry(row: DelegationRecord, link: Link, status: DelegationStatus, at: datetime) -> bytes:
-    return delegation_entries.delegation_status_entry(
-        link, delegation_id=row.id, hop=row.digest, status=status.value, at=at
-    )
+    return agent_entries.delegation_status_entry(link, delegation_id=row.id, hop=row.digest, status=status.value, at=at)
 
 
 def _append(tx: Transaction, row: DelegationRecord, log: Log, entry: bytes) -> int:
-    subject = delegation_entries.delegation_subject(row.id)
+    subject = agent_entries.delegation_subject(row.id)
     return log.append(tx, entry, kind=EntryType.DELEGATION_STATUS, subject=subject).index

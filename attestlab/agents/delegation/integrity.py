@@ -16,7 +16,7 @@ from attestlab.agents.rules import AgentStatus
 from attestlab.agents.tables import AgentKeyRecord, AgentRecord
 from attestlab.core.crypto import signing
 from attestlab.core.errors import AttestLabError
-from attestlab.log import delegation_entries
+from attestlab.log import agent_entries
 from attestlab.log import store as log_store
 from attestlab.log.entries import EntryType
 
@@ -116,4 +116,4 @@ def _find_difference_of_child(row: DelegationRecord, child: AgentRecord) -> str 
 
 
 def _subject(row: DelegationRecord) -> str:
-    return delegation_entries.delegation_subject(row.id)
+    return agent_entries.delegation_subject(row.id)

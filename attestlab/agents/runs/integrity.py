@@ -8,16 +8,16 @@ from sqlalchemy import Connection, select
 
 from attestlab.agents import store as agent_store
 from attestlab.agents.runs import rules, store
-from attestlab.agents.runs.recorded import collect_recorded
 from attestlab.agents.runs.rules import PlannedStep, RecordedStep, RunStatus
 from attestlab.agents.runs.step_tokens import ALGORITHM, verify_step
+from attestlab.agents.runs.store import collect_recorded
 from attestlab.agents.runs.tables import RunRecord, RunStepRecord
 from attestlab.agents.tables import AgentKeyRecord
 from attestlab.core.crypto import signing
 from attestlab.core.db.tables import iterate
 from attestlab.core.errors import AttestLabError
 from attestlab.issuers.integrity import find_differences
-from attestlab.log import run_entries
+from attestlab.log import agent_entries
 from attestlab.log import store as log_store
 from attestlab.log.entries import EntryType
 
@@ -106,6 +106,6 @@ def _find_difference_of_end(
         return None if status is RunStatus.RUNNING else f"its status is {status}, but it has no log index of an end"
     if row.run_hash != rules.hash_run(str(row.id), str(row.agent_id), plan, recorded, status):
         return "its hash is not that of its plan, status and steps"
-    subject, expected = run_entries.run_subject(row.id), {"status": row.status, "run_hash": row.run_hash}
+    subject, expected = agent_entries.run_subject(row.id), {"status": row.status, "run_hash": row.run_hash}
     wrong = find_differences(connection, subject, expected, index=row.log_index)
     return f"the row differs from the log in {wrong}" if wrong else None

@@ -15,12 +15,11 @@ from attestlab.agents.key_proofs import prove_entry, prove_keys
 from attestlab.agents.keys import AgentKeys
 from attestlab.agents.runs import rules, store
 from attestlab.agents.runs.events import RunCompleted
-from attestlab.agents.runs.recorded import collect_recorded
 from attestlab.agents.runs.results import RecordedOfPlan, RunDetails, RunProof
 from attestlab.agents.runs.rules import PlannedStep, RecordedStep, RunStatus
 from attestlab.agents.runs.shapes import PlannedStepIn, RunCompleteIn, RunIn, RunsQuery, RunStepIn
 from attestlab.agents.runs.signing import sign_step
-from attestlab.agents.runs.store import RunSummary
+from attestlab.agents.runs.store import RunSummary, collect_recorded
 from attestlab.agents.runs.tables import RunRecord, RunStepRecord
 from attestlab.agents.tables import AgentRecord
 from attestlab.core.clock import Clock
@@ -31,7 +30,7 @@ from attestlab.core.errors import Conflict, NotFound
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.log import run_entries
+from attestlab.log import agent_entries
 from attestlab.log.entries import EntryType
 from attestlab.log.service import Log
 from attestlab.orgs.rules import Caller, validate_display_name
@@ -174,8 +173,10 @@ class Runs:
             return RunProof(found, keys, end, head)
 
     def _log(self, tx: Transaction, run_id: UUID, status: RunStatus, run_hash: str, now: datetime) -> int:
-        entry = run_entries.run_completed_entry(orchestration_id=run_id, status=status.value, run_hash=run_hash, at=now)
-        subject = run_entries.run_subject(run_id)
+        entry = agent_entries.run_completed_entry(
+            orchestration_id=run_id, status=status.value, run_hash=run_hash, at=now
+        )
+        subject = agent_entries.run_subject(run_id)
         return self.log.append(tx, entry, kind=EntryType.RUN_COMPLETED, subject=subject).index
 
     def _sign(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import select
 
+from attestlab.agents.runs.rules import RecordedStep, StepStatus
 from attestlab.agents.runs.shapes import RunsQuery
 from attestlab.agents.runs.tables import AgentRun, AgentRunStep, RunRecord, RunStepRecord
 from attestlab.agents.store import agents, keys
@@ -79,3 +80,18 @@ def list_keys(execute: Execute, kids: Collection[str]) -> list[AgentKeyRecord]:
     """List keys by their ids, in the order of the log; a run has at most 100."""
     in_order = select(*keys.c).where(keys.c.kid.in_(kids)).order_by(keys.c.log_index)
     return fetch_all(execute(in_order), AgentKeyRecord)
+
+
+def collect_recorded(rows: Iterable[RunStepRecord]) -> dict[str, RecordedStep]:
+    """Collect the recorded steps of a run by their ids.
+
+    Raises:
+        ValidationFailed: a hash of a row is none.
+        ValueError: a status of a row is none.
+    """
+    return {
+        row.step_id: RecordedStep(
+            row.step_id, str(row.agent_id), row.inputs_hash, row.outputs_hash, StepStatus(row.status)
+        )
+        for row in rows
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import accumulate
 from typing import Final
 
@@ -11,16 +12,30 @@ from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab_dashboards import axes, formats
+from attestlab_dashboards.axes import draw_marks
+from attestlab_dashboards.formats import day
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk.density import encode_density
 from attestlab_dashboards.risk.overview import READS, RiskOverview, copy_overview_sql, export_signals, load_overview
 from attestlab_dashboards.risk.panes.answer import RiskAnswer, load_answer
 from attestlab_dashboards.risk.state import RiskState
-from attestlab_dashboards.risk.time_axis import draw_time_axis
 from attestlab_dashboards.risk.windows import Period, to_us, write_bounds
 from attestlab_dashboards.risk.words import name_of, write_span, write_step
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import button, chip, empty, hint
+
+_TIME_TICKS: Final = 5
+
+
+def draw_time_axis(period: Period) -> Markup:
+    """Draw the words of the window's time axis."""
+    steps = period.steps
+    each = max(1, round(len(steps) / _TIME_TICKS))
+    is_short = period.step < timedelta(hours=6)
+    return draw_marks(
+        ((place + 0.5) / len(steps), f"{start:%H:%M}" if is_short else day(start, period.window_end))
+        for place, start in ((place, period.time_of(steps[place])) for place in range(each // 2, len(steps), each))
+    )
 
 
 @dataclass(frozen=True)
