@@ -12,13 +12,36 @@ from attestlab.attestations.bundle.reader import Reader, decode_base64
 from attestlab.core.crypto import jwk, signing
 from attestlab.core.crypto.signing import Algorithm, PublicKey
 from attestlab.core.encoding import b64url_encode
-from attestlab.core.errors import IntegrityFailed, ProofInvalid, ValidationFailed
+from attestlab.core.errors import IntegrityFailed, NewerFormat, ProofInvalid, ValidationFailed
 from attestlab.log import entries
 from attestlab.log.entries import EntryType, parse_sha256
 from attestlab.log.merkle import hashing
 from attestlab.log.note.trust_policy import Checkpoint
 
 ALGORITHM = Algorithm.ED25519
+
+
+def require_format(text: str, known: str) -> None:
+    """Require the one format of a proof bundle that this version reads, such as `attestlab-run/1`.
+
+    Raises:
+        NewerFormat: it is another version of the format.
+        ValueError: it is another format.
+    """
+    if text == known:
+        return
+    if text.startswith(_prefix(known)):
+        raise NewerFormat(f"The bundle has the format {text}; this version reads {known}. Get a newer verifier.")
+    raise ValueError(f"/format must be {known}")
+
+
+def has_format(document: object, known: str) -> bool:
+    """Whether a JSON document says that it has this format, in whatever version."""
+    return isinstance(document, dict) and str(document.get("format")).startswith(_prefix(known))
+
+
+def _prefix(known: str) -> str:
+    return known.partition("/")[0] + "/"
 
 
 class BundledEntry(NamedTuple):

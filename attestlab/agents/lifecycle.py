@@ -250,3 +250,15 @@ def _require_killable(root: AgentRecord, below: Sequence[object]) -> None:
 
 def _context(caller: Caller, action: str, at: datetime, reason: str, **metadata: object) -> AuditContext:
     return AuditContext(caller.tenant_id, caller, action, at, {"reason": reason, **metadata})
+
+
+def get_active(execute: Execute, agent_id: UUID, caller: Caller, now: datetime, *, verb: str) -> AgentRecord:
+    """Get an agent of the caller's tenant that may act; `verb` is what it would do.
+
+    Raises:
+        NotFound: the tenant has no such agent.
+        Conflict: the agent is not active now.
+    """
+    agent = store.get(execute, agent_id, tenant_id=caller.tenant_id)
+    rules.require_active(rules.status_at(agent.status, agent.expires_at, now), verb)
+    return agent

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from attestlab.agents import holder_signatures, rules, store
 from attestlab.agents.keys import ALG, AgentKeys
+from attestlab.agents.lifecycle import get_active
 from attestlab.agents.shapes import AgentStatementIn
 from attestlab.agents.tables import AgentKeyRecord
 from attestlab.core.clock import Clock
@@ -72,8 +73,7 @@ class AgentStatements:
         rules.encode_object("payload", body.payload, STATEMENT_LIMIT_BYTES)
         with self.storage.write(tx) as tx:
             now = self.clock.now()
-            agent = store.get(tx.exec, agent_id, tenant_id=caller.tenant_id)
-            rules.require_active(rules.status_at(agent.status, agent.expires_at, now), "sign")
+            agent = get_active(tx.exec, agent_id, caller, now, verb="sign")
             key = store.get_key(tx.exec, agent_id, agent.key_id)
             claims = _Claims(agent_id, body.iat or int(now.timestamp()), body.jti or new_id(now))
             token = self._sign(key, claims, body)

@@ -20,6 +20,7 @@ from attestlab.agents.tables import (
     AgentKeyRecord,
     AgentRecord,
 )
+from attestlab.core.db.conditions import holds_text
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
@@ -89,7 +90,7 @@ def page(
     if query.status is not None:
         conditions.append(_has_status(query.status, now))
     if query.q is not None:
-        conditions.append(or_(_holds(agents.c.display_name, query.q), _holds(agents.c.description, query.q)))
+        conditions.append(or_(holds_text(agents.c.display_name, query.q), holds_text(agents.c.description, query.q)))
     if before is not None:
         conditions.append(agents.c.id < before)
     newest_first = select(*agents.c).where(*conditions).order_by(agents.c.id.desc()).limit(limit)
@@ -102,12 +103,6 @@ def _has_status(status: AgentStatus, now: datetime) -> ColumnElement[bool]:
     if status is AgentStatus.REVOKED:
         return or_(agents.c.status == status.value, is_over)
     return (agents.c.status == status.value) & or_(agents.c.expires_at.is_(None), agents.c.expires_at > now)
-
-
-def _holds(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
-    """Look for a text as it is, in any case: LIKE has wildcards, and ignores case on SQLite alone."""
-    lowered = func.lower(column)
-    return func.replace(lowered, func.lower(literal(text)), "") != lowered
 
 
 def count(execute: Execute, tenant_id: UUID) -> int:

@@ -226,11 +226,6 @@ class AttestationsQuery(OffsetPageQuery, Filters, source="CONTRACT 5"):
     until: Annotated[Moment | None, Where("created_at", "<")] = Field(default=None, alias="to")
     """Only attestations minted before this moment. Format: RFC 3339 date-time with an offset."""
 
-    @property
-    def passes_over_rows(self) -> bool:
-        """Whether the query may read rows that are not in the response; no index serves every filter."""
-        return bool(self.rows_to_skip or self.given_filters)
-
 
 class SupersededOut(Out, wire_name="supersession", source="CONTRACT 5"):
     """A supersession: the old attestation with its new status, and the new one with its proof."""

@@ -113,7 +113,7 @@ class ParquetEncoder(Generic[Row]):
         self._schema = pyarrow.schema(
             [(name, types.get(shape.types.get(name, ""), pyarrow.string())) for name in shape.columns]
         )
-        self._file = _Taken()
+        self._file = TakenFile()
         self._writer = pyarrow.parquet.ParquetWriter(self._file, self._schema, compression="zstd")
 
     def encode(self, rows: Sequence[Row]) -> bytes:
@@ -150,7 +150,7 @@ def encode_pages(pages: Iterator[Sequence[Row]], file_format: FileFormat[Row]) -
     yield encoder.finish()
 
 
-class _Taken(io.RawIOBase):
+class TakenFile(io.RawIOBase):
     """A file that is written only; what was written is taken and forgotten."""
 
     def __init__(self) -> None:

@@ -5,7 +5,6 @@ Neither process holds a whole result: DuckDB computes the next rows when the cli
 
 from __future__ import annotations
 
-import io
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -16,6 +15,7 @@ import pyarrow as pa
 
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.core.json_types import SqlParameters
+from attestlab.core.table_files import TakenFile
 from attestlab.lake import named_views, queries, views
 from attestlab.lake.json_rows import describe_columns, render_rows
 from attestlab.lake.query_errors import CONVERSION_ERRORS, explain_conversion, explain_error
@@ -91,7 +91,7 @@ def _encode(rows: pa.RecordBatchReader, row_format: RowFormat) -> Iterator[bytes
 
 def _encode_arrow(rows: pa.RecordBatchReader) -> Iterator[bytes]:
     """Yield the messages of an Arrow IPC stream: the schema, the batches of rows, the end."""
-    sink = _Taken()
+    sink = TakenFile()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         yield sink.take()
         for batch in rows:
@@ -129,26 +129,6 @@ def _join_pieces(pieces: Iterator[bytes]) -> Iterator[bytes]:
 def _divide(text: bytes) -> Iterator[bytes]:
     for start in range(0, len(text), PIECE_BYTES):
         yield text[start : start + PIECE_BYTES]
-
-
-class _Taken(io.RawIOBase):
-    """A file that is written only; what was written is taken and forgotten."""
-
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, piece: object) -> int:
-        raw = bytes(memoryview(piece))  # type: ignore[arg-type]  # pyarrow's own buffers
-        self._pieces.append(raw)
-        return len(raw)
-
-    def take(self) -> bytes:
-        taken = b"".join(self._pieces)
-        self._pieces.clear()
-        return taken
 
 
 @contextmanager

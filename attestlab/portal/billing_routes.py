@@ -16,6 +16,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, Gone, NotFound, PermissionDenied
 from attestlab.core.shapes import In
 from attestlab.orgs.rules import AddOn, Caller, Plan
+from attestlab.portal.page_forms import to_response
 from attestlab.web.cookies import format_cookie, read_cookie
 from attestlab.web.executor import Executor
 from attestlab.web.request import Request
@@ -24,7 +25,7 @@ from attestlab.web.routing.authorization import PUBLIC
 from attestlab.web.routing.routes import Routes
 
 if TYPE_CHECKING:
-    from attestlab.portal.layout import Html
+    pass
 
 routes = Routes("billing")
 COOKIE = "attestlab_billing"
@@ -96,12 +97,12 @@ async def get_billing_page(
     try:
         visit = await executor.read(_admit, request, query.token, billing_portal)
     except Gone:
-        return _to_response(billing_page.closed_page(root="../"))
+        return to_response(billing_page.closed_page(root="../"))
     content = await executor.read(billing_page.read_content, billing, visit.caller)
     if query.token is not None:
         _keep_session(request, visit, billing_portal)
     flow = query.flow or PortalFlow(visit.link.flow or PortalFlow.PLAN)
-    return _to_response(billing_page.portal_page(visit, content, flow))
+    return to_response(billing_page.portal_page(visit, content, flow))
 
 
 @routes.get(
@@ -118,11 +119,11 @@ async def get_billing_change_page(
 
     try:
         visit = await executor.read(_admit, request, None, billing_portal)
-        return _to_response(await executor.read(billing_page.change_page, visit, query, billing))
+        return to_response(await executor.read(billing_page.change_page, visit, query, billing))
     except Gone:
-        return _to_response(billing_page.closed_page())
+        return to_response(billing_page.closed_page())
     except Conflict as error:
-        return _to_response(billing_page.refused_page(error.message, status=409))
+        return to_response(billing_page.refused_page(error.message, status=409))
 
 
 @routes.post(
@@ -153,11 +154,11 @@ async def send_billing_change(
         visit.require_form(body.form_token)
         await executor.write(lambda tx: _make_change(body, billing, visit.caller, tx))
     except Gone:
-        return _to_response(billing_page.closed_page())
+        return to_response(billing_page.closed_page())
     except PermissionDenied as error:
-        return _to_response(billing_page.refused_page(error.message, status=403))
+        return to_response(billing_page.refused_page(error.message, status=403))
     except Conflict as error:
-        return _to_response(billing_page.refused_page(error.message, status=409))
+        return to_response(billing_page.refused_page(error.message, status=409))
     flow = PortalFlow.PLAN if body.addon_key is None else PortalFlow.ADDONS
     return RawResponse(b"", HTML, {"Location": f"{PAGE_PATH}?flow={flow}"})
 
@@ -188,7 +189,3 @@ def _make_change(body: PortalChangeForm, billing: Billing, caller: Caller, tx: T
     elif body.addon_key is not None:
         with suppress(NotFound):
             billing.detach(body.addon_key, caller=caller, tx=tx)
-
-
-def _to_response(html: "Html") -> RawResponse:
-    return RawResponse(html.body, HTML, html.headers, status=html.status)

@@ -146,11 +146,6 @@ class ReceiptFilters(Filters, source="CONTRACT 11.5"):
 class ReceiptsQuery(OffsetPageQuery, ReceiptFilters, source="CONTRACT 11.5"):
     """The query of the list of receipts."""
 
-    @property
-    def passes_over_rows(self) -> bool:
-        """Whether the query may read rows that are not in the response; no index serves every filter."""
-        return bool(self.rows_to_skip or self.given_filters)
-
 
 class ExportReceiptsQuery(ReceiptFilters, wire_name="receipt_export_query", source="CONTRACT 11.5"):
     """Filters of the receipts to export, as of the list, and the format of the file."""

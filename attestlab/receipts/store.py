@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ARRAY, ColumnElement, Connection, Uuid, any_, bindparam, func, literal, or_, select
+from sqlalchemy import ARRAY, ColumnElement, Connection, Uuid, any_, bindparam, func, or_, select
 
 from attestlab.attestations.evidence_queries import (
     CurrentIssuer,
@@ -18,6 +18,7 @@ from attestlab.attestations.evidence_queries import (
     keys,
     leaves,
 )
+from attestlab.core.db.conditions import holds_text
 from attestlab.core.db.foreseen_reads import ForeseenRead
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.db.transaction import Transaction
@@ -155,15 +156,10 @@ def _conditions(criteria: ReceiptFilters, tenant_id: UUID) -> list[ColumnElement
 
 
 def _mentions(text: str) -> ColumnElement[bool]:
-    """Look for a text as it is, in any case: LIKE has wildcards, and ignores case on SQLite alone."""
+    """Look for a text in what people name a receipt by, and in its metadata."""
     in_json = json.dumps(text, ensure_ascii=False)[1:-1]  # as the metadata writes it
     wanted = {"subject": text, "receipt_type": text, "extra": in_json}
-    return or_(*(_holds(receipts.c[name], value) for name, value in wanted.items()))
-
-
-def _holds(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
-    lowered = func.lower(column)
-    return func.replace(lowered, func.lower(literal(text)), "") != lowered
+    return or_(*(holds_text(receipts.c[name], value) for name, value in wanted.items()))
 
 
 def find_outdated(tx: Transaction, *, now: datetime, limit: int) -> Sequence[ReceiptRecord]:

@@ -33,7 +33,8 @@ from attestlab.risk.shapes import (
     VelocityIn,
     VelocityOut,
 )
-from attestlab.risk.signals.ndjson import Lines, require_few_lines
+from attestlab.risk.signals.bulk_requests import parse_batch
+from attestlab.risk.signals.ndjson import require_few_lines
 from attestlab.risk.signals.shapes import BulkOut
 from attestlab.risk.velocity import Velocity, VelocityScore
 from attestlab.web.executor import Executor
@@ -197,7 +198,7 @@ async def load_past_logins(
     require_few_lines(request.unparsed)
     await _warm_up_logins(logins, executor)
     lines, accepted = logins.read_past(request.unparsed, now=request.now), 0
-    while (batch := await _parse_login_batch(lines, str(caller.tenant_id), executor)) is not None:
+    while (batch := await parse_batch(lines, str(caller.tenant_id), executor)) is not None:
         for part in _slice_logins(batch, executor):
             async with executor.bulk.piece():
                 await executor.write(partial(backfill.keep, tenant_id=caller.tenant_id, logins=part))
@@ -217,11 +218,6 @@ def get_backfill_progress(caller: Caller, backfill: LoginBackfill) -> BackfillPr
 async def _warm_up_logins(logins: AccountTakeover, executor: Executor) -> None:
     if not logins.is_warm:
         await executor.run_in_thread(logins.warm_up)
-
-
-async def _parse_login_batch(lines: Lines[PackedLogin], owner: str, executor: Executor) -> Sequence[PackedLogin] | None:
-    async with executor.bulk.piece():
-        return await executor.bodies.run(owner, lines.parse_batch)
 
 
 def _slice_logins(logins: Sequence[PackedLogin], executor: Executor) -> Iterator[Sequence[PackedLogin]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from typing import Protocol, TypeVar, cast
 
@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from attestlab.attestations.metering.write_behind import WriteBehind
 from attestlab.core.db.group_commit import Foresee, GroupCommit, foresee_nothing
 from attestlab.core.db.group_commit.loop import LoopGroupCommit
-from attestlab.core.db.group_commit.thread import PendingWrite, ThreadGroupCommit
+from attestlab.core.db.group_commit.thread import PendingWrite, ThreadGroupCommit, resolve_all
 from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError, RequestInFlight, Unavailable
@@ -90,7 +90,7 @@ class WriteQueue:
 
     def _deliver_group(self, group: list[PendingWrite]) -> None:
         """Wake the event loop once for a whole group."""
-        self._loop.call_soon_threadsafe(_resolve, group)
+        self._loop.call_soon_threadsafe(resolve_all, group)
 
     async def write(self, job: Callable[[Transaction], Result], foresee: Foresee = foresee_nothing) -> Result:
         """Run a job in the next group commit; returns its result when the commit is durable.
@@ -347,8 +347,3 @@ def _consume_error(probe: asyncio.Future[None]) -> None:
     """Retrieve the error of a probe whose checks have timed out, so that asyncio does not log it."""
     if not probe.cancelled():
         probe.exception()
-
-
-def _resolve(group: Iterable[PendingWrite]) -> None:
-    for pending in group:
-        pending.deliver(pending.result, pending.error)

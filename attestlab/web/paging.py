@@ -55,6 +55,11 @@ class OffsetPageQuery(PageQuery, source="CONTRACT 2"):
         """The number of rows to skip; 0 if there is a cursor."""
         return 0 if self.cursor is not None else self.offset
 
+    @property
+    def passes_over_rows(self) -> bool:
+        """Whether the query may read rows that are not in the response; no index serves every filter."""
+        return bool(self.rows_to_skip or self.given_filters)
+
 
 class Page(Out, Generic[Item], source="CONTRACT 2"):
     """One page; `next_cursor` is null at the end."""

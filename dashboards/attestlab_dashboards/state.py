@@ -191,6 +191,17 @@ def toggle_parameter(name: str, *, resets: Iterable[str] = ()) -> Reducer[S]:
     return toggle
 
 
+def clear_filters(filters: Iterable[str], *, resets: Iterable[str] = ()) -> Reducer[S]:
+    """Make the reducer that drops the filter of a name, or with `all` each, and resets these others."""
+    known = tuple(filters)
+
+    def clear(state: S, value: str) -> S:
+        names = known if value == "all" else tuple(name for name in known if name == value)
+        return state.change(**dict.fromkeys((*names, *resets), "")) if names else state
+
+    return clear
+
+
 def matching(pattern: str) -> Callable[[str], str]:
     """Make the reader of a text that matches an ASCII pattern as a whole."""
 

@@ -30,6 +30,11 @@ class Kpi:
     tone: Tone = "calm"
 
 
+def part_of(part: int, whole: int) -> Markup:
+    """Draw a number and what it is a part of."""
+    return html("{part} <small>of {whole}</small>", part=count(part), whole=count(whole))
+
+
 class TableColumn(NamedTuple):
     """A column of a table. `phone` is false if phones leave it out; `sort` is the value that a click sends to sort.
 

@@ -68,7 +68,7 @@ def build_card(facts: CardFacts) -> dict[str, object]:
 
 def card_signing_input(card: Mapping[str, object], kid: str) -> str:
     """Return the text that the owner of key `kid` signs: the JWS signing input of the card."""
-    return jws.signing_input(jws.typed_header(ALGORITHM, kid, CARD_TYP), _payload(card)).decode("ascii")
+    return jws.typed_signing_text(ALGORITHM, kid, CARD_TYP, _payload(card))
 
 
 def sign_card(card: Mapping[str, object], kid: str, private: PrivateKey) -> dict[str, object]:

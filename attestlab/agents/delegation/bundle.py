@@ -20,15 +20,14 @@ from attestlab.agents.delegation.verification import (
     KnownKey,
     judge_chain,
 )
-from attestlab.agents.key_evidence import KeyEvidence, prove_keys, read_key
+from attestlab.agents.key_evidence import KeyEvidence, has_format, prove_keys, read_key, require_format
 from attestlab.attestations.bundle.reader import Reader
 from attestlab.core.crypto import signing
-from attestlab.core.errors import NewerFormat, ValidationFailed
+from attestlab.core.errors import ValidationFailed
 from attestlab.core.strict_json import parse_json
 from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 
 FORMAT: Final = "attestlab-delegation/1"
-_FORMAT_PREFIX: Final = "attestlab-delegation/"
 MAX_KEYS: Final = 1_000
 
 
@@ -57,7 +56,7 @@ class DelegationBundle:
         """
         try:
             top = Reader(document, "")
-            _require_format(top.string("format"))
+            require_format(top.string("format"), FORMAT)
             chain = tuple(top.strings("chain"))
             keys = tuple(read_key(each) for each in top.objects("keys"))
             checkpoint = top.object("signed_tree_head").string("checkpoint")
@@ -79,7 +78,7 @@ class DelegationBundle:
 
 def is_delegation_bundle(document: object) -> bool:
     """Whether a JSON document says that it is a delegation bundle, of whatever version."""
-    return isinstance(document, dict) and str(document.get("format")).startswith(_FORMAT_PREFIX)
+    return has_format(document, FORMAT)
 
 
 def verify_delegation_bundle(
@@ -117,14 +116,6 @@ def verify_delegation_bundle(
 def list_delegation_ids(bundle: DelegationBundle) -> list[str]:
     """List the ids of the hops of a chain that reads; the public list of revocations has them if they are revoked."""
     return [read_hop(token).hop.id for token in bundle.chain]
-
-
-def _require_format(text: str) -> None:
-    if text == FORMAT:
-        return
-    if text.startswith(_FORMAT_PREFIX):
-        raise NewerFormat(f"The bundle has the format {text}; this version reads {FORMAT}. Get a newer verifier.")
-    raise ValueError(f"/format must be {FORMAT}")
 
 
 def _prove_keys(bundle: DelegationBundle, head: Checkpoint) -> dict[str, KnownKey]:

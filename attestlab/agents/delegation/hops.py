@@ -96,7 +96,7 @@ class Hop(NamedTuple):
 
     def signing_input(self, kid: str) -> str:
         """Return the text that the owner of key `kid` signs: `header.payload`, both base64url."""
-        return jws.signing_input(jws.typed_header(ALGORITHM, kid, TYP), self.payload()).decode("ascii")
+        return jws.typed_signing_text(ALGORITHM, kid, TYP, self.payload())
 
     def sign(self, kid: str, private: PrivateKey) -> str:
         """Sign the hop with the parent's key."""

@@ -13,7 +13,7 @@ from attestlab.agents.delegation.rules import Direction
 from attestlab.agents.delegation.tables import Delegation, DelegationRecord
 from attestlab.agents.rules import AgentStatus
 from attestlab.agents.tables import Agent, AgentKey, AgentKeyRecord, AgentRecord
-from attestlab.core.db.id_lists import is_among
+from attestlab.core.db.conditions import is_among
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.errors import NotFound
 

@@ -16,22 +16,23 @@ from attestlab.agents.key_evidence import (
     BundledEntry,
     KeyEvidence,
     ProvenAgentKey,
+    has_format,
     prove_entry,
     prove_keys,
     read_entry,
     read_key,
+    require_format,
 )
 from attestlab.agents.runs import rules
 from attestlab.agents.runs.rules import MAX_STEPS, PlannedStep, RecordedStep, RunEnd, RunStatus, StepStatus
 from attestlab.agents.runs.step_tokens import MAX_STEP_TOKEN_LENGTH, read_kid, verify_step
 from attestlab.attestations.bundle.reader import Reader
-from attestlab.core.errors import AttestLabError, IntegrityFailed, NewerFormat, ProofInvalid, ValidationFailed
+from attestlab.core.errors import AttestLabError, IntegrityFailed, ProofInvalid, ValidationFailed
 from attestlab.core.strict_json import parse_json
 from attestlab.log.entries import EntryType
 from attestlab.log.note.trust_policy import Checkpoint, TrustPolicy
 
 FORMAT: Final = "attestlab-run/1"
-_FORMAT_PREFIX: Final = "attestlab-run/"
 
 
 class RunVerdict(StrEnum):
@@ -76,7 +77,7 @@ class RunBundle:
         """
         try:
             top = Reader(document, "")
-            _require_format(top.string("format"))
+            require_format(top.string("format"), FORMAT)
             _require_few(top)
             return cls(
                 orchestration_id=str(top.uuid("orchestration_id")),
@@ -128,7 +129,7 @@ class _Refused(Exception):
 
 def is_run_bundle(document: object) -> bool:
     """Whether a JSON document says that it is a bundle of a run, of whatever version."""
-    return isinstance(document, dict) and str(document.get("format")).startswith(_FORMAT_PREFIX)
+    return has_format(document, FORMAT)
 
 
 def verify_run_bundle(bundle: RunBundle, *, trust: TrustPolicy) -> RunReport:
@@ -236,14 +237,6 @@ def _require_signature(bundle: RunBundle, step: SignedRunStep, keys: Mapping[str
         message = f"The step {step.recorded.step_id} is not what its agent signed. {error.message}"
         raise _Refused(RunVerdict.SIGNATURE_INVALID, message) from None
     return kid
-
-
-def _require_format(text: str) -> None:
-    if text == FORMAT:
-        return
-    if text.startswith(_FORMAT_PREFIX):
-        raise NewerFormat(f"The bundle has the format {text}; this version reads {FORMAT}. Get a newer verifier.")
-    raise ValueError(f"/format must be {FORMAT}")
 
 
 def _require_few(top: Reader) -> None:

@@ -13,6 +13,7 @@ from attestlab.agents import rules as agent_rules
 from attestlab.agents import store as agent_store
 from attestlab.agents.key_proofs import prove_entry, prove_keys
 from attestlab.agents.keys import AgentKeys
+from attestlab.agents.lifecycle import get_active
 from attestlab.agents.runs import rules, store
 from attestlab.agents.runs.events import RunCompleted
 from attestlab.agents.runs.results import RecordedOfPlan, RunDetails, RunProof
@@ -62,7 +63,7 @@ class Runs:
         extra = agent_rules.encode_object("metadata", body.metadata, agent_rules.METADATA_LIMIT_BYTES)
         with self.storage.write(tx) as tx:
             now = self.clock.now()
-            _get_active(tx.exec, agent_id, caller, now, verb="start a run")
+            get_active(tx.exec, agent_id, caller, now, verb="start a run")
             _require_known_agents(tx.exec, plan, caller.tenant_id)
             row = RunRecord(
                 id=new_id(now),
@@ -226,17 +227,11 @@ def _require_known_agents(execute: Execute, plan: Sequence[PlannedStep], tenant_
         raise NotFound("agent", min(unknown))
 
 
-def _get_active(execute: Execute, agent_id: UUID, caller: Caller, now: datetime, *, verb: str) -> AgentRecord:
-    agent = agent_store.get(execute, agent_id, tenant_id=caller.tenant_id)
-    agent_rules.require_active(agent_rules.status_at(agent.status, agent.expires_at, now), verb)
-    return agent
-
-
 def _get_recorder(execute: Execute, found: RunDetails, body: RunStepIn, caller: Caller, now: datetime) -> AgentRecord:
     """Get the agent that did a step: one that may record steps of this run, and is active."""
     agent_id = _choose_recorder(found, body, caller)
     agent_rules.require_own(caller, agent_id, verb="record steps for")
-    agent = _get_active(execute, agent_id, caller, now, verb="record a step")
+    agent = get_active(execute, agent_id, caller, now, verb="record a step")
     above = agent_store.list_ancestors(execute, [agent_id]).get(agent_id, [])
     rules.require_of_run(agent_id, found.row.agent_id, [each.id for each in above])
     return agent

@@ -61,7 +61,7 @@ class UnsignedStep(NamedTuple):
 
     def signing_input(self, kid: str) -> str:
         """Return the text that the owner of key `kid` signs: `header.payload`, both base64url."""
-        return jws.signing_input(jws.typed_header(ALGORITHM, kid, TYP), self.payload()).decode("ascii")
+        return jws.typed_signing_text(ALGORITHM, kid, TYP, self.payload())
 
 
 def read_kid(token: str) -> str:

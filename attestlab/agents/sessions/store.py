@@ -22,7 +22,7 @@ from attestlab.agents.sessions.tables import (
 )
 from attestlab.agents.store import agents
 from attestlab.agents.tables import AgentRecord
-from attestlab.core.db.id_lists import is_among
+from attestlab.core.db.conditions import is_among
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.db.upserts import Upsert

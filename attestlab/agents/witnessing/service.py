@@ -10,6 +10,7 @@ from attestlab.agents import rules as agent_rules
 from attestlab.agents import store as agent_store
 from attestlab.agents.delegation import store as delegation_store
 from attestlab.agents.keys import AgentKeys
+from attestlab.agents.lifecycle import get_active
 from attestlab.agents.tables import AgentRecord
 from attestlab.agents.witnessing import rules, store
 from attestlab.agents.witnessing.ending import settle
@@ -49,7 +50,7 @@ class Witnessing:
         agent_rules.require_own(caller, originator_id, verb="request votes for")
         with self.storage.write(tx) as tx:
             now = self.clock.now()
-            _get_active(tx.exec, originator_id, caller, now, verb="request votes")
+            get_active(tx.exec, originator_id, caller, now, verb="request votes")
             row = _build_request(originator_id, body, caller.tenant_id, now)
             context = AuditContext(caller.tenant_id, caller, "witness_request.create", now)
             return audited_write.insert(tx, store.requests, row, context)
@@ -89,7 +90,7 @@ class Witnessing:
         with self.storage.write(tx) as tx:
             now = self.clock.now()
             request = store.get(tx.exec, request_id, tenant_id=caller.tenant_id)
-            agent = _get_active(tx.exec, agent_id, caller, now, verb="vote")
+            agent = get_active(tx.exec, agent_id, caller, now, verb="vote")
             rules.require_pending(rules.status_at(request.status, request.expires_at, now), request.expires_at)
             _require_may_vote(tx.exec, agent, request)
             row = self._sign(tx, agent, request, body, now)
@@ -159,12 +160,6 @@ def _build_request(originator_id: UUID, body: VoteRequestIn, tenant_id: UUID, no
         expires_at=now + timedelta(seconds=body.ttl_seconds),
         created_at=now,
     )
-
-
-def _get_active(execute: Execute, agent_id: UUID, caller: Caller, now: datetime, *, verb: str) -> AgentRecord:
-    agent = agent_store.get(execute, agent_id, tenant_id=caller.tenant_id)
-    agent_rules.require_active(agent_rules.status_at(agent.status, agent.expires_at, now), verb)
-    return agent
 
 
 def _require_may_vote(execute: Execute, agent: AgentRecord, request: VoteRequestRecord) -> None:

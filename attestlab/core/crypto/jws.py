@@ -59,6 +59,11 @@ def signing_input(header_b64: str, payload: bytes) -> bytes:
     return f"{header_b64}.{b64url_encode(payload)}".encode("ascii")
 
 
+def typed_signing_text(alg: Algorithm, kid: str, typ: str, payload: bytes) -> str:
+    """Return the text that the owner of key `kid` signs for a token of this kind: its JWS signing input."""
+    return signing_input(typed_header(alg, kid, typ), payload).decode("ascii")
+
+
 def sign_compact(alg: Algorithm, private: PrivateKey, kid: str, payload: bytes) -> str:
     """Sign `payload` as a compact JWS: `header.payload.signature`."""
     return _sign(alg, private, protected_header(alg, kid), payload)

@@ -47,7 +47,7 @@ async def record_lines(
     begin = partial(bulk.begin, options)
     begun, accepted = begin() if key is None else await executor.write(begin), 0
     lines = bulk.read_lines(request.unparsed, began_at=begun.began_at, caller=caller)
-    while (batch := await _parse_batch(lines, owner, executor)) is not None:
+    while (batch := await parse_batch(lines, owner, executor)) is not None:
         done = max(accepted, min(begun.recorded, accepted + len(batch)))
         accepted += len(batch)
         while done < accepted:
@@ -59,6 +59,7 @@ async def record_lines(
     return RecordedLines(lines, accepted)
 
 
-async def _parse_batch(lines: Lines[Row], owner: str, executor: Executor) -> Sequence[Row] | None:
+async def parse_batch(lines: Lines[Row], owner: str, executor: Executor) -> Sequence[Row] | None:
+    """Parse the next batch of lines in a child process, in the tenant's turn; None at their end."""
     async with executor.bulk.piece():
         return await executor.bodies.run(owner, lines.parse_batch)

@@ -6,16 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from attestlab_dashboards.agents.state import FILTERS, AgentsState
-from attestlab_dashboards.state import Reducer, set_parameter, toggle_parameter
+from attestlab_dashboards.state import Reducer, clear_filters, set_parameter, toggle_parameter
 
 _PAGES: Final = ("page", "review_page", "sessions_page", "acts_page")  # of what the filters narrow
-_FIRST_PAGES: Final = dict.fromkeys(_PAGES, "")
-
-
-def clear_filter(state: AgentsState, value: str) -> AgentsState:
-    """Drop one filter, or with `all` every one."""
-    names = FILTERS if value == "all" else tuple(name for name in FILTERS if name == value)
-    return state.change(**dict.fromkeys(names, ""), **_FIRST_PAGES) if names else state
 
 
 def open_question(state: AgentsState, value: str) -> AgentsState:
@@ -41,7 +34,7 @@ EVENTS: Final[Mapping[str, Reducer[AgentsState]]] = {
     "agent": set_parameter("agent", resets=["part", "run"]),
     "part": set_parameter("part", resets=["run"]),
     "sort": set_parameter("sort", resets=["page"]),
-    "clear": clear_filter,
+    "clear": clear_filters(FILTERS, resets=_PAGES),
     "ask": open_question,
     "close": close,
 }

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from attestlab import Lab
-from attestlab.core.errors import PermissionDenied
 from attestlab_dashboards.agents.state import AgentsState
 from attestlab_dashboards.lake_query import LakeQuery
 
@@ -53,11 +51,3 @@ def compose(state: AgentsState, select: str, **values: object) -> LakeQuery:
     text = _FLEET.replace("{chosen}", " AND ".join(conditions) or "true") + select
     known = {name: getattr(state, name) for name in _FILTERS}
     return LakeQuery.bind(text, {**known, **values})
-
-
-def read_people(lab: Lab) -> Mapping[str, str]:
-    """Read the names of the tenant's people by their ids; empty if the viewer may not."""
-    try:
-        return lab.people.names()
-    except PermissionDenied:
-        return {}

@@ -6,33 +6,32 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from attestlab import Lab
-from attestlab.core.errors import ValidationFailed
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards.agents.events import EVENTS, close_question
 from attestlab_dashboards.agents.filters import draw_filters
 from attestlab_dashboards.agents.panes import acts, agent, answer, confirm, fleet, kpis, review, sessions, tree
 from attestlab_dashboards.agents.state import AgentsState
 from attestlab_dashboards.agents.words import plural
-from attestlab_dashboards.pages import Action, DashboardPage, Notice
+from attestlab_dashboards.pages import Action, DashboardPage, Notice, read_field
 from attestlab_dashboards.safe import html
 
 
 def suspend(lab: Lab, state: AgentsState, fields: Mapping[str, str]) -> Notice:
     """Suspend an agent."""
-    agent = lab.agents[_read(fields, "agent")].suspend(_read(fields, "reason"))
+    agent = lab.agents[read_field(fields, "agent")].suspend(read_field(fields, "reason"))
     text = html("<b>Suspended.</b> {name} has no session now. Next: resume it, or kill it.", name=agent.display_name)
     return Notice(text, close_question(state))
 
 
 def resume(lab: Lab, state: AgentsState, fields: Mapping[str, str]) -> Notice:
     """Resume an agent."""
-    agent = lab.agents[_read(fields, "agent")].resume(_read(fields, "reason"))
+    agent = lab.agents[read_field(fields, "agent")].resume(read_field(fields, "reason"))
     return Notice(html("<b>Resumed.</b> {name} can open sessions.", name=agent.display_name), close_question(state))
 
 
 def kill(lab: Lab, state: AgentsState, fields: Mapping[str, str]) -> Notice:
     """Kill an agent and all below it."""
-    killed = lab.agents.kill(_read(fields, "agent"), _read(fields, "reason"))
+    killed = lab.agents.kill(read_field(fields, "agent"), read_field(fields, "reason"))
     text = html(
         "<b>Killed.</b> {name} and {below} below it are revoked; {sessions} ended.",
         name=killed.agent.display_name,
@@ -40,13 +39,6 @@ def kill(lab: Lab, state: AgentsState, fields: Mapping[str, str]) -> Notice:
         sessions=plural(killed.terminated_sessions, "session"),
     )
     return Notice(text, close_question(state))
-
-
-def _read(fields: Mapping[str, str], name: str) -> str:
-    text = fields.get(name, "").strip()
-    if not text:
-        raise ValidationFailed.of(f"/{name}", "missing", f"The {name} is missing. Enter it, and send the form again.")
-    return text
 
 
 def _act(run: Callable[[Lab, AgentsState, Mapping[str, str]], Notice]) -> Action[AgentsState]:

@@ -15,7 +15,7 @@ from attestlab.orgs.rules import Scope
 from attestlab_dashboards.formats import plural
 from attestlab_dashboards.issuers.events import close_question
 from attestlab_dashboards.issuers.state import IssuerState
-from attestlab_dashboards.pages import Action, Notice
+from attestlab_dashboards.pages import Action, Notice, read_field
 from attestlab_dashboards.safe import html
 
 Fields = Mapping[str, str]
@@ -23,11 +23,11 @@ Fields = Mapping[str, str]
 
 def request_change(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
     """Ask for a change of an issuer's standing."""
-    kind, target = _read(fields, "type"), fields.get("target") or None
+    kind, target = read_field(fields, "type"), fields.get("target") or None
     request = lab.issuers.request(
         kind,
-        _read(fields, "issuer"),
-        _read(fields, "reason"),
+        read_field(fields, "issuer"),
+        read_field(fields, "reason"),
         new_trust_tier=target if kind == "CHANGE_TRUST_TIER" else None,
         new_risk_rating=target if kind == "CHANGE_RISK_RATING" else None,
     )
@@ -46,7 +46,7 @@ def register(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
     if kid is not None and alg is None:
         message = "A kid names the first key, and none is made. Choose an algorithm, or leave the kid empty."
         raise ValidationFailed.of("/kid", "needs_alg", message)
-    issuer = lab.issuers.create(_read(fields, "name"), _read(fields, "domain"), alg=alg, kid=kid, **profile)
+    issuer = lab.issuers.create(read_field(fields, "name"), read_field(fields, "domain"), alg=alg, kid=kid, **profile)
     next_step = "prove its domain, or ask for another tier" if issuer.keys else "add a key, so that it can mint"
     text = html("<b>Added {name}.</b> Next: {next}.", name=issuer.name, next=next_step)
     return Notice(text, close_question(state).change(issuer=str(issuer.id)))
@@ -54,7 +54,7 @@ def register(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
 
 def approve(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
     """Approve a request."""
-    request = lab.issuers.approve(_read(fields, "request"))
+    request = lab.issuers.approve(read_field(fields, "request"))
     missing = request.approvals_needed - len(request.approvals)
     next_step = "An owner or admin can execute it." if missing <= 0 else f"It needs {plural(missing, 'more approval')}."
     return _close_dialog(state, html("<b>Approved.</b> Next: {next}", next=next_step))
@@ -62,13 +62,13 @@ def approve(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
 
 def reject(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
     """Reject a request."""
-    lab.issuers.reject(_read(fields, "request"), _read(fields, "reason"))
+    lab.issuers.reject(read_field(fields, "request"), read_field(fields, "reason"))
     return _close_dialog(state, html("<b>Rejected.</b> Nothing changes; it stays in the audit feed with its reason."))
 
 
 def execute(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
     """Execute a request."""
-    request: IssuerRequestHandle = lab.issuers.execute(_read(fields, "request"))
+    request: IssuerRequestHandle = lab.issuers.execute(read_field(fields, "request"))
     text = html(
         "<b>Executed.</b> It concerns {impact}. The change is entry {index} of the log.",
         impact=plural(request.impact.valid, "valid attestation"),
@@ -79,14 +79,14 @@ def execute(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
 
 def rotate(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
     """Rotate a key."""
-    made = lab.issuers.rotate_key(_read(fields, "kid"))
+    made = lab.issuers.rotate_key(read_field(fields, "kid"))
     text = html("<b>Rotated.</b> {new} signs from now on; {old} stays to verify.", new=made.new_kid, old=made.old_kid)
     return _close_dialog(state, text)
 
 
 def revoke_key(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
     """Revoke a key."""
-    key = lab.issuers.revoke_key(_read(fields, "kid"), _read(fields, "reason"))
+    key = lab.issuers.revoke_key(read_field(fields, "kid"), read_field(fields, "reason"))
     affected = plural(key.affected_attestations, "attestation")
     return _close_dialog(
         state, html("<b>Revoked.</b> {kid} signed {affected}, which keep a flag.", kid=key.kid, affected=affected)
@@ -96,7 +96,7 @@ def revoke_key(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
 def report_loss(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
     """Report a key as lost."""
     since = _read_moment(fields.get("since", ""))
-    key = lab.issuers.compromise_key(_read(fields, "kid"), _read(fields, "reason"), compromised_at=since)
+    key = lab.issuers.compromise_key(read_field(fields, "kid"), read_field(fields, "reason"), compromised_at=since)
     affected = plural(key.affected_attestations, "attestation")
     text = html("<b>Reported.</b> {kid} signed {affected}. Next: add a new key.", kid=key.kid, affected=affected)
     return _close_dialog(state, text)
@@ -104,20 +104,13 @@ def report_loss(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
 
 def resend(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
     """Deliver an event to its endpoint again."""
-    made = lab.webhooks.resend(_read(fields, "delivery"))
+    made = lab.webhooks.resend(read_field(fields, "delivery"))
     text = html("<b>Enqueued.</b> {type} is delivered again. Next: its first attempt.", type=made.event_type)
     return _close_dialog(state, text)
 
 
 def _close_dialog(state: IssuerState, text: Markup) -> Notice:
     return Notice(text, close_question(state))
-
-
-def _read(fields: Fields, name: str) -> str:
-    text = fields.get(name, "").strip()
-    if not text:
-        raise ValidationFailed.of(f"/{name}", "missing", f"The {name} is missing. Enter it, and send the form again.")
-    return text
 
 
 def _read_moment(text: str) -> datetime | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from attestlab_dashboards.issuers.state import ADD, FILTERS, IssuerState
-from attestlab_dashboards.state import Reducer, set_parameter
+from attestlab_dashboards.state import Reducer, clear_filters, set_parameter
 
 _PAGES: Final = ("page", "drift_page", "keys_page")  # of what the filters narrow
 _FIRST_PAGES: Final = dict.fromkeys(_PAGES, "")
@@ -15,12 +15,6 @@ _FIRST_PAGES: Final = dict.fromkeys(_PAGES, "")
 def show_changed(state: IssuerState, _value: str) -> IssuerState:
     """Show the issuers alone whose standing changed since their first mint, or all again."""
     return state.change(changed="" if state.changed else "1", **_FIRST_PAGES)
-
-
-def clear_filter(state: IssuerState, value: str) -> IssuerState:
-    """Drop one filter, or with `all` every one."""
-    names = FILTERS if value == "all" else tuple(name for name in FILTERS if name == value)
-    return state.change(**dict.fromkeys(names, ""), **_FIRST_PAGES) if names else state
 
 
 def open_question(state: IssuerState, value: str) -> IssuerState:
@@ -53,7 +47,7 @@ EVENTS: Final[Mapping[str, Reducer[IssuerState]]] = {
     **{name: set_parameter(name, resets=_PAGES) for name in ("status", "tier", "risk", "jurisdiction")},
     **{name: set_parameter(name) for name in (*_PAGES, "trail_page", "since", "endpoint", "issuer")},
     "changed": show_changed,
-    "clear": clear_filter,
+    "clear": clear_filters(FILTERS, resets=_PAGES),
     "sort": set_parameter("sort", resets=["page"]),
     "actor": set_parameter("actor", resets=["trail_page"]),
     "age_limit": set_parameter("age_limit", resets=["keys_page"]),

@@ -9,10 +9,11 @@ from uuid import UUID
 
 from attestlab import Lab
 from attestlab.client.handles.issuers import IssuerRequestHandle
-from attestlab.core.errors import AttestLabError, PermissionDenied
+from attestlab.core.errors import AttestLabError
 from attestlab.governance import rules
 from attestlab.governance.rules import REQUESTERS, RequestType
 from attestlab.orgs.rules import Caller, Role, Scope
+from attestlab_dashboards.pages import read_people
 
 _NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -92,8 +93,4 @@ def read_viewer(lab: Lab) -> Viewer:
 
 def read_viewer_with_names(lab: Lab) -> Viewer:
     """Ask the service who is signed in, and how the people of the tenant are called."""
-    try:
-        names = lab.people.names()
-    except PermissionDenied:  # reviewers have no `users:read`
-        names = {}
-    return read_viewer(lab)._replace(names=names)
+    return read_viewer(lab)._replace(names=read_people(lab))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -185,7 +185,7 @@ def fail_all(group: list[PendingWrite], error: BaseException) -> list[PendingWri
     return group
 
 
-def resolve_all(group: list[PendingWrite]) -> None:
+def resolve_all(group: Iterable[PendingWrite]) -> None:
     """Deliver each pending write's result or error to its caller."""
     for pending in group:
         pending.deliver(pending.result, pending.error)

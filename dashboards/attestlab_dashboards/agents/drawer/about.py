@@ -15,11 +15,11 @@ from attestlab.client.handles.agents import AgentHandle
 from attestlab.client.handles.delegations import DelegationHandle
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
-from attestlab_dashboards.agents.fleet import read_people
 from attestlab_dashboards.agents.state import AgentsState
 from attestlab_dashboards.agents.words import draw_owner, draw_scopes, draw_status, plural
 from attestlab_dashboards.formats import count, day, time_tag
 from attestlab_dashboards.lake_query import LakeQuery
+from attestlab_dashboards.pages import read_people
 from attestlab_dashboards.safe import NOTHING, html, join
 
 _FORBIDDEN: Final = "Your role reads agents. An owner or admin of the tenant can change them."

@@ -13,12 +13,12 @@ from attestlab.client.analysis.rows import Rows
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.agents.filters import draw_nothing_found
-from attestlab_dashboards.agents.fleet import compose, read_people
+from attestlab_dashboards.agents.fleet import compose
 from attestlab_dashboards.agents.state import FILTERS, AgentsState
 from attestlab_dashboards.agents.words import draw_owner, draw_status, plural
 from attestlab_dashboards.formats import count, time_tag
 from attestlab_dashboards.lake_query import LakeQuery
-from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.pages import Pane, read_people
 from attestlab_dashboards.safe import html, join
 from attestlab_dashboards.widgets import PAGE_ROWS, TableColumn
 

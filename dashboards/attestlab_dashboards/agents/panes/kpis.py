@@ -14,8 +14,7 @@ from attestlab_dashboards.agents.state import FILTERS, AgentsState
 from attestlab_dashboards.agents.words import plural
 from attestlab_dashboards.formats import count
 from attestlab_dashboards.pages import Pane
-from attestlab_dashboards.safe import html
-from attestlab_dashboards.widgets import Kpi
+from attestlab_dashboards.widgets import Kpi, part_of
 
 
 def draw_tiles(counts: FleetCounts, _state: AgentsState) -> Markup:
@@ -24,31 +23,27 @@ def draw_tiles(counts: FleetCounts, _state: AgentsState) -> Markup:
         [
             Kpi(
                 label="May act",
-                value=_of(counts.active, counts.agents),
+                value=part_of(counts.active, counts.agents),
                 note=f"{count(counts.suspended)} suspended, {count(counts.revoked)} revoked",
             ),
             Kpi(label="Open sessions", value=count(counts.sessions), note=f"of {plural(counts.working, 'agent')}"),
             Kpi(
                 label="No person answers",
-                value=_of(counts.ownerless, counts.standing),
+                value=part_of(counts.ownerless, counts.standing),
                 note="no owner, or one who left",
             ),
             Kpi(
                 label="Old keys",
-                value=_of(counts.old_key, counts.standing),
+                value=part_of(counts.old_key, counts.standing),
                 note=f"in use for over {OLD_KEY_DAYS} days",
             ),
             Kpi(
                 label="Idle",
-                value=_of(counts.idle, counts.standing),
+                value=part_of(counts.idle, counts.standing),
                 note=f"no session for {IDLE_DAYS} days",
             ),
         ]
     )
-
-
-def _of(part: int, whole: int) -> Markup:
-    return html("{part} <small>of {whole}</small>", part=count(part), whole=count(whole))
 
 
 PANE: Final = Pane(key="kpis", load=load_overview, draw=draw_tiles, reads=FILTERS, scope=Scope.AGENTS_READ.value)

@@ -20,8 +20,7 @@ from attestlab_dashboards.issuers.overview import (
 from attestlab_dashboards.issuers.panes.requests import OpenRequests
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.pages import Pane
-from attestlab_dashboards.safe import html
-from attestlab_dashboards.widgets import Kpi
+from attestlab_dashboards.widgets import Kpi, part_of
 
 
 def draw_tiles(summary: IssuerSummary, state: IssuerState) -> Markup:
@@ -31,7 +30,7 @@ def draw_tiles(summary: IssuerSummary, state: IssuerState) -> Markup:
         [
             Kpi(
                 label="Active issuers",
-                value=_of(total.active, total.issuers),
+                value=part_of(total.active, total.issuers),
                 note=f"{count(total.suspended)} suspended, {count(total.revoked)} revoked",
             ),
             Kpi(label="Minted, 30 days", value=count(total.mints), note=write_concentration(total)),
@@ -42,7 +41,7 @@ def draw_tiles(summary: IssuerSummary, state: IssuerState) -> Markup:
             ),
             Kpi(
                 label="Old keys",
-                value=_of(total.old_keys, total.keys),
+                value=part_of(total.old_keys, total.keys),
                 note=f"in use for over {write_limit(state.age_limit)}",
             ),
             _draw_waiting(summary.requests),
@@ -69,10 +68,6 @@ def _draw_waiting(requests: OpenRequests) -> Kpi:
     if oldest is not None:
         note = f"the oldest from {ago(oldest, requests.now)}"
     return Kpi(label="Waiting for approval", value=count(len(pending)), note=note)
-
-
-def _of(part: int, whole: int) -> Markup:
-    return html("{part} <small>of {whole}</small>", part=count(part), whole=count(whole))
 
 
 PANE: Final = Pane(

@@ -11,13 +11,12 @@ from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
-from attestlab.core.errors import PermissionDenied
 from attestlab.orgs.rules import Scope
 from attestlab.risk.enforcement.shapes import CaseOut
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards import icons
 from attestlab_dashboards.formats import ago, count, plural
-from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.pages import Pane, read_people
 from attestlab_dashboards.risk.forms import OUTCOMES
 from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.state import RiskState, read_entity_key, write_entity_key
@@ -83,7 +82,7 @@ def load_queue(lab: Lab, state: RiskState) -> Queue:
         now=lab.now(),
         me=str(me.id),
         may_act=Scope.RISK_WRITE.value in me.credential.scopes,
-        people=_load_people(lab),
+        people=read_people(lab),
         names=load_issuer_names(lab, [*ids, *keys]),
     )
 
@@ -117,13 +116,6 @@ def _load_groups(lab: Lab, state: RiskState) -> tuple[list[Section], bool]:
         if cases:
             shown.append(Section(each.key, each.count, cases, each.why))
     return shown, len(groups) == MAX_GROUPS
-
-
-def _load_people(lab: Lab) -> Mapping[str, str]:
-    try:
-        return lab.people.names()
-    except PermissionDenied:
-        return {}
 
 
 def draw_queue(found: Queue, state: RiskState) -> Markup:

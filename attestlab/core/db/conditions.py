@@ -1,6 +1,7 @@
-"""Conditions on any number of ids, whose only parameter is the whole list.
+"""Conditions that both databases read alike: a column has one of many ids, or holds a text.
 
-A parameter for each id costs 10 us, and SQLite takes 32,766 of them, PostgreSQL 65,535.
+The only parameter of a condition on ids is the whole list: a parameter for each id costs 10 us, and SQLite takes 32,766
+of them, PostgreSQL 65,535.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import cast
 from uuid import UUID
 
 import orjson
-from sqlalchemy import ColumnElement, Dialect, Text, bindparam
+from sqlalchemy import ColumnElement, Dialect, Text, bindparam, func, literal
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -56,3 +57,9 @@ def _compile_for_postgresql(element: _IsAmong, compiler: SQLCompiler, **more: ob
     """Compile to text: as `= ANY (CAST(...))`, PostgreSQL would read the whole list again for each row."""
     column, ids = (compiler.process(each, **more) for each in element.clauses)
     return f"{column} IN (SELECT unnest(CAST({ids} AS UUID[])))"
+
+
+def holds_text(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
+    """Look for a text as it is, in any case: LIKE has wildcards, and ignores case on SQLite alone."""
+    lowered = func.lower(column)
+    return func.replace(lowered, func.lower(literal(text)), "") != lowered

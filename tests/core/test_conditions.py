@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import Column, Integer, MetaData, Table, Uuid, select
 
-from attestlab.core.db.id_lists import is_among
+from attestlab.core.db.conditions import is_among
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 
