@@ -78,6 +78,7 @@ def draw_case(case: CaseOut) -> str:
         CardRow("Opened", write_time(case.opened_at)),
         CardRow("Resolved", case.resolved_at and f"{write_time(case.resolved_at)}, by {case.resolved_by}"),
         CardRow("Note", case.note),
+        CardRow("Comments", case.comment_count or None),
         CardRow("Id", write_code(case.id)),
     ]
     tone = CardTone.WARN if case.status == "open" else CardTone.BAD if case.outcome == "fraud" else CardTone.GOOD

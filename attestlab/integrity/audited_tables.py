@@ -26,6 +26,7 @@ from attestlab.policy import store as policy_store
 from attestlab.protections import store as protection_store
 from attestlab.receipts import store as receipt_store
 from attestlab.receipts.types import store as receipt_type_store
+from attestlab.risk.enforcement import comments as comment_store
 from attestlab.risk.enforcement import store as risk_store
 from attestlab.risk.normalization import service as mapping_store
 from attestlab.simulation import store as simulation_store
@@ -73,6 +74,7 @@ AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] = 
     (confirmed_time, "confirmed_time", lambda row: str(row["id"])),
     (risk_store.settings, "risk_settings", lambda row: str(row["tenant_id"])),
     (risk_store.cases, "risk_case", lambda row: str(row["id"])),
+    (comment_store.comments, "risk_case_comment", lambda row: str(row["id"])),
     (risk_store.list_entries, "risk_list_entry", lambda row: str(row["id"])),
     (risk_store.challenges, "risk_challenge", lambda row: str(row["id"])),
     (mapping_store.mappings, "risk_mapping", lambda row: str(row["id"])),

@@ -1,12 +1,14 @@
 """Rows of risk as wire models and in files, and the results of bulk requests, for the routes of risk."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
 
 import orjson
 
 from attestlab.core.row_rendering import RowRenderer
 from attestlab.core.table_files import RowShape, list_formats
-from attestlab.risk.enforcement.shapes import CaseOut, ListEntryOut
+from attestlab.risk.enforcement.comments import Discussion, RiskCaseCommentRecord
+from attestlab.risk.enforcement.shapes import CaseOut, CommentOut, ListEntryOut
 from attestlab.risk.enforcement.store import RiskCaseRecord, RiskListEntryRecord
 from attestlab.risk.rules import Factor
 from attestlab.risk.shapes import FactorOut
@@ -37,10 +39,22 @@ def _explain_case(row: RiskCaseRecord) -> str:
     return f"{row.signal_count:,} signals reached the threshold; the highest{of_kind} scored {row.max_score:.4g}."
 
 
-render_case = RowRenderer(CaseOut, RiskCaseRecord, why=_explain_case)
+render_comment = RowRenderer(CommentOut, RiskCaseCommentRecord)
+_render_case = RowRenderer(CaseOut, RiskCaseRecord, computed=["comment_count", "comments"], why=_explain_case)
 render_list_entry = RowRenderer(ListEntryOut, RiskListEntryRecord)
 _render_factor = RowRenderer(FactorOut, Factor)
 _render_rejected_line = RowRenderer(RejectedLineOut, RejectedLine)
+
+
+def render_case(row: RiskCaseRecord, discussion: Discussion) -> CaseOut:
+    """Render a case with its comments."""
+    written = list(map(render_comment, discussion.comments))
+    return _render_case(row, comment_count=discussion.total, comments=written)
+
+
+def render_cases(rows: Iterable[RiskCaseRecord], discussions: Mapping[UUID, Discussion]) -> list[CaseOut]:
+    """Render cases with the newest comments of each."""
+    return [render_case(row, discussions.get(row.id, Discussion())) for row in rows]
 
 
 def render_factors(factors: Iterable[Factor]) -> list[FactorOut]:

@@ -17,7 +17,7 @@ from attestlab.risk.entities.shapes import EdgeOut, EntityNameOut, EntityOut, Gr
 from attestlab.risk.logins.login import Login, LoginOutcome
 from attestlab.risk.media.findings import MediaAssessment
 from attestlab.risk.media.service import MediaScans
-from attestlab.risk.rendering import render_bulk, render_case, render_factors, render_list_entry, render_signal
+from attestlab.risk.rendering import render_bulk, render_cases, render_factors, render_list_entry, render_signal
 from attestlab.risk.rules import Entity, resolve_occurrence
 from attestlab.risk.shapes import (
     BackfillProgressOut,
@@ -72,7 +72,7 @@ _render_view = RowRenderer(
     entity_type=lambda view: view.entity.type.value,
     entity_id=lambda view: view.entity.id,
     signals=lambda view: list(map(render_signal, view.signals)),
-    cases=lambda view: list(map(render_case, view.cases)),
+    cases=lambda view: render_cases(view.cases, view.discussions),
     lists=lambda view: list(map(render_list_entry, view.list_entries)),
 )
 _render_name = RowRenderer(EntityNameOut, Entity, type=lambda entity: entity.type.value)

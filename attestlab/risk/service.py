@@ -9,6 +9,7 @@ from attestlab.risk.account_takeover.service import AccountTakeover
 from attestlab.risk.activity import write_activity
 from attestlab.risk.drift import Activity
 from attestlab.risk.enforcement.cases import Cases, RiskPreferences
+from attestlab.risk.enforcement.comments import Comments
 from attestlab.risk.enforcement.impartiality import Impartiality, IsOfOwnTree
 from attestlab.risk.enforcement.lists import Challenges, EntityLists
 from attestlab.risk.enforcement.triage import Triage
@@ -50,6 +51,7 @@ class Risk:
         self.activity = Activity(storage=storage, clock=clock)
         self.cases = Cases(storage=storage, clock=clock, confirm_user=confirm_user, impartiality=impartiality)
         self.triage = Triage(storage=storage, clock=clock, confirm_user=confirm_user, impartiality=impartiality)
+        self.comments = Comments(storage=storage, clock=clock, impartiality=impartiality)
         self.challenges = Challenges(storage=storage, clock=clock)
         self.lists = EntityLists(storage=storage, clock=clock, impartiality=impartiality)
         self.preferences = RiskPreferences(storage=storage, clock=clock)

@@ -82,6 +82,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "PATCH /v1/users/{id}": {"role": "analyst"},
     "POST /v1/risk/cases/{id}/resolve": {"outcome": "fraud"},
     "PATCH /v1/risk/cases/{id}": {"assignee_id": None},
+    "POST /v1/risk/cases/{id}/comments": {"text": "not theirs"},
     "PATCH /v1/webhooks/endpoints/{id}": {"name": "Taken over"},
     "POST /v1/webhooks/endpoints/{id}/recover": {"since": "2026-11-01T00:00:00Z"},
 }

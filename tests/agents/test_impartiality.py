@@ -90,6 +90,7 @@ def test_an_agent_resolves_and_assigns_no_case_of_its_tree(
 
     refused = [acting.post(f"{CASES}/{each}/resolve", json=LEGITIMATE) for each in cases]
     refused += [acting.patch(f"{CASES}/{each}", json={"assignee_id": None}) for each in cases]
+    refused += [acting.post(f"{CASES}/{each}/comments", json={"text": "It was me."}) for each in cases]
 
     assert {find_reason(each) for each in refused} == {OWN_TREE}
     assert {client.get(f"{CASES}/{each}").json()["status"] for each in cases} == {"open"}

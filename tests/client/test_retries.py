@@ -36,7 +36,7 @@ RESOLVED = b"""{"id": "0193b5a0-7f3c-7abc-8def-0123456789ab",
  "entity_type": "user", "entity_id": "u",
  "status": "resolved", "signal_count": 1, "max_score": 90, "opened_at": "2026-11-02T12:00:00Z",
  "outcome": "fraud", "note": null, "resolved_at": null, "resolved_by": null, "label_at": null,
- "assignee_id": null, "why": "A signal scored 90."}"""
+ "assignee_id": null, "why": "A signal scored 90.", "comment_count": 0, "comments": []}"""
 CASE = "0193b5a0-7f3c-7abc-8def-0123456789ab"
 
 

@@ -142,6 +142,7 @@ def make_values(subjects: dict[str, Any], folder: Path) -> dict[str, Any]:
         **{"parent_id": uuid4(), "child_id": uuid4(), "claim": CLAIM, "of": subjects["agent"].id},
         **{
             "undo_seconds": 10,
+            "text": "A new device.",
             "person": uuid4(),
             "by": "device",
             "cases": [],

@@ -90,6 +90,9 @@ LISTS = {
     "GET /v1/webhooks/event-types": {"items": Kind.BOUNDED},
     "GET /v1/webhooks/events": {"items": Kind.PAGE},
     "GET /v1/risk/cases/groups": {"items": Kind.CUT},
+    "GET /v1/risk/cases/{id}": {"comments": Kind.BOUNDED},
+    "PATCH /v1/risk/cases/{id}": {"comments": Kind.BOUNDED},
+    "POST /v1/risk/cases/{id}/resolve": {"comments": Kind.BOUNDED},
     "POST /v1/attestations/batch": {"items": Kind.EACH},
     "POST /v1/lake/query": {"columns": Kind.BOUNDED, "rows": Kind.CUT},
     "POST /v1/risk/cases/reopen": {"items": Kind.EACH},
@@ -240,6 +243,7 @@ WRITES_OF_ONE = set(
     POST /v1/risk/ato/evaluate
     POST /v1/risk/cases/{id}/resolve
     PATCH /v1/risk/cases/{id}
+    POST /v1/risk/cases/{id}/comments
     POST /v1/risk/challenge
     POST /v1/risk/deepfake/scan
     POST /v1/risk/events

@@ -143,6 +143,11 @@ def undo_revision_46(connection: Connection) -> None:
     connection.exec_driver_sql("DROP INDEX ix_users_invited_address")
 
 
+def undo_revision_47(connection: Connection) -> None:
+    """Drop the table of comments of cases."""
+    connection.exec_driver_sql("DROP TABLE risk_case_comments")
+
+
 UNDO = {
     26: undo_revision_26,
     27: undo_revision_27,
@@ -165,6 +170,7 @@ UNDO = {
     42: undo_revision_42,
     45: undo_revision_45,
     46: undo_revision_46,
+    47: undo_revision_47,
 }
 
 

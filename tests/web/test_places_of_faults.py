@@ -215,7 +215,7 @@ WITHOUT_A_CHECK = {
     *("change_role", "compromise_api_key", "revoke_api_key", "revoke_consumer_key", "revoke_issuer_key"),
     *("update_inbox_item", "decline_inbox_item"),
     *("reject_issuer_request", "mint_batch", "supersede_attestation", "revoke_attestation", "resolve_case"),
-    *("resolve_cases", "reopen_cases", "assign_case"),
+    *("resolve_cases", "reopen_cases", "assign_case", "comment_case"),
     "revoke_protection",
     *("introspect_agent_token", "refresh_agent_session", "terminate_agent_session", "revoke_delegation"),
     *("find_badge", "load_past_logins", "report_agent_events", "verify_open_badge"),

@@ -152,6 +152,7 @@ from attestlab.client.handles.risk import (
     CaseHandle,
     CaseResultHandle,
     ChallengeHandle,
+    CommentHandle,
     DriftHandle,
     EntityHandle,
     GraphHandle,
@@ -304,6 +305,8 @@ class AsyncCase(CaseHandle):
     """A case: the escalated signals of one entity, until a person resolves it."""
     async def assign(self, person: object) -> AsyncCase:
         """Assign the case to a person of the tenant, or with None to no one."""
+    async def comment(self, text: str) -> CommentHandle:
+        """Write a comment to the case; `lab.cases[case.id].comments` are all of them."""
     async def entity(self) -> EntityHandle:
         """Return what is known about the case's entity; `lab.signals.entity` explains the result and errors."""
     async def resolve(self, outcome: str, note: str | None = None) -> AsyncCase:
@@ -1137,6 +1140,8 @@ class AsyncCaseNoun:
         """Read all rows as a pyarrow Table."""
     async def assign(self, case: UUID | str | CaseHandle, person: object) -> AsyncCase:
         """Assign a case to a person of the tenant, or with None to no one."""
+    async def comment(self, case: UUID | str | CaseHandle, text: str) -> CommentHandle:
+        """Write a comment to a case, open or resolved; it never changes."""
     async def df(self) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
     async def groups(self, by: str, *, limit: int = 50) -> Records[CaseGroupHandle]:

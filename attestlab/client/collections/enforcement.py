@@ -17,8 +17,10 @@ from attestlab.client.handles.risk import (
     CaseHandle,
     CaseResultHandle,
     ChallengeHandle,
+    CommentHandle,
     ListEntryHandle,
     assign_case,
+    comment_case,
     compose_facts,
     resolve_case,
 )
@@ -145,6 +147,30 @@ class CaseCollection(DatasetCollection[CaseHandle]):
         True
         """
         return assign_case(self._client, arguments.read_id(case, self.noun), person)
+
+    def comment(self, case: UUID | str | CaseHandle, text: str) -> CommentHandle:
+        """Write a comment to a case, open or resolved; it never changes.
+
+        Args:
+            case: the case or its id.
+            text: what colleagues should know, 1 to 2,000 characters.
+
+        Returns:
+            The comment, with who wrote it when. `lab.cases[id].comments` are all of the case, the oldest first;
+            a case of a list has the newest three.
+
+        Raises:
+            NotFound: the tenant has no such case.
+            Conflict: the case has 200 comments already.
+            ValidationFailed: the text is empty or too long.
+
+        >>> case = next(lab.cases.list(status="open"))
+        >>> lab.cases.comment(case, "The device is new.").text
+        'The device is new.'
+        >>> lab.cases[case.id].comments[-1].text
+        'The device is new.'
+        """
+        return comment_case(self._client, arguments.read_id(case, self.noun), text)
 
     def groups(self, by: str, *, limit: int = 50) -> Records[CaseGroupHandle]:
         """Group the open cases by what links them, the largest groups first.

@@ -18,6 +18,7 @@ from attestlab.risk.enforcement.shapes import (
     CaseOut,
     CaseResultOut,
     ChallengeOut,
+    CommentOut,
     ListEntryOut,
     SettingsOut,
 )
@@ -97,6 +98,8 @@ class CaseHandle(CaseOut, Handle):
 
     shown_fields: ClassVar = ("id", "entity_type", "entity_id", "status", "max_score", "outcome")
 
+    comments: Records[CommentOut]
+
     def resolve(self, outcome: str, note: str | None = None) -> CaseHandle:
         """Resolve the case as `fraud`, `legitimate` or `inconclusive`.
 
@@ -118,6 +121,16 @@ class CaseHandle(CaseOut, Handle):
         """
         return assign_case(self._client, self.id, person)
 
+    def comment(self, text: str) -> CommentHandle:
+        """Write a comment to the case; `lab.cases[case.id].comments` are all of them.
+
+        `lab.cases.comment` explains the arguments and errors.
+
+        >>> next(lab.cases.list(status="open")).comment("Sofia confirmed the login.").text
+        'Sofia confirmed the login.'
+        """
+        return comment_case(self._client, self.id, text)
+
     def entity(self) -> EntityHandle:
         """Return what is known about the case's entity; `lab.signals.entity` explains the result and errors.
 
@@ -129,6 +142,12 @@ class CaseHandle(CaseOut, Handle):
 
     def _repr_html_(self) -> str:
         return risk_cards.draw_case(self)
+
+
+class CommentHandle(CommentOut, Handle):
+    """What a person or a key wrote about a case."""
+
+    shown_fields: ClassVar = ("text", "created_by", "created_at")
 
 
 class CaseResultHandle(CaseResultOut, Handle):
@@ -321,6 +340,12 @@ def assign_case(client: ServiceClient, case_id: UUID, person: object) -> CaseHan
     """Assign a case to a person, or to no one."""
     user_id = None if person is None else str(arguments.read_id(person, "a person"))
     return CaseHandle.parse(client, client.patch(path_of("v1", "risk", "cases", case_id), {"assignee_id": user_id}))
+
+
+def comment_case(client: ServiceClient, case_id: UUID, text: str) -> CommentHandle:
+    """Write a comment to a case."""
+    body = {"text": text}
+    return CommentHandle.parse(client, client.post(path_of("v1", "risk", "cases", case_id, "comments"), body))
 
 
 def read_entity(entity: object, entity_id: str | None = None) -> tuple[str, str]:

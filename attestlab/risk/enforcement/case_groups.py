@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -11,6 +11,7 @@ from sqlalchemy import CompoundSelect, Select, and_, func, literal, select, unio
 
 from attestlab.core.db.tables import Execute
 from attestlab.risk.enforcement import store
+from attestlab.risk.enforcement.comments import Discussion, find_newest
 from attestlab.risk.enforcement.store import RiskCaseRecord, cases
 from attestlab.risk.links import ENDS, links
 from attestlab.risk.rules import CaseStatus, names_nothing
@@ -40,9 +41,13 @@ class CaseGroup(NamedTuple):
 
 
 class CaseGroups(NamedTuple):
-    """The largest groups; `truncated` if there are more groups, or more open cases than were grouped."""
+    """The largest groups, and the newest comments of their samples by case.
+
+    `truncated` if there are more groups, or more open cases than were grouped.
+    """
 
     items: Sequence[CaseGroup]
+    discussions: Mapping[UUID, Discussion]
     truncated: bool
 
 
@@ -62,7 +67,8 @@ def find(execute: Execute, tenant_id: UUID, by: str, *, limit: int) -> CaseGroup
         for key, size, score, oldest in rows
         if key in keys
     ]
-    return CaseGroups(groups, len(rows) > limit or _has_more(execute, tenant_id))
+    discussions = find_newest(execute, tenant_id, list(known))
+    return CaseGroups(groups, discussions, len(rows) > limit or _has_more(execute, tenant_id))
 
 
 def _select_open(tenant_id: UUID) -> Select[tuple[object, ...]]:

@@ -1,6 +1,6 @@
 """HTTP routes of cases, challenges, lists and settings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from uuid import UUID
 
@@ -10,6 +10,7 @@ from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.enforcement.case_groups import CaseGroup
 from attestlab.risk.enforcement.cases import Cases, RiskPreferences
+from attestlab.risk.enforcement.comments import Comments, Discussion
 from attestlab.risk.enforcement.lists import Challenges, EntityLists
 from attestlab.risk.enforcement.shapes import (
     CaseGroupOut,
@@ -22,6 +23,8 @@ from attestlab.risk.enforcement.shapes import (
     ChallengeIn,
     ChallengeOut,
     ChallengesQuery,
+    CommentIn,
+    CommentOut,
     GroupsQuery,
     ListEntryIn,
     ListEntryOut,
@@ -34,7 +37,7 @@ from attestlab.risk.enforcement.shapes import (
 )
 from attestlab.risk.enforcement.store import RiskChallengeRecord
 from attestlab.risk.enforcement.triage import CaseResult, Resolution, Triage, split
-from attestlab.risk.rendering import render_case, render_list_entry
+from attestlab.risk.rendering import render_case, render_cases, render_comment, render_list_entry
 from attestlab.risk.rules import CaseOutcome, Entity, ListName, require_address, spell_id
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, decode_id, split_page
@@ -45,8 +48,9 @@ _CASES, _CHALLENGES, _ENTRIES = "risk_cases", "risk_challenges", "risk_list_entr
 _render_challenge = RowRenderer(ChallengeOut, RiskChallengeRecord, decision_id="id", action=lambda _: "challenge")
 
 
-def _render_group(group: CaseGroup) -> CaseGroupOut:
-    return CaseGroupOut.model_validate({**group._asdict(), "why": group.why, "sample": map(render_case, group.sample)})
+def _render_group(group: CaseGroup, discussions: Mapping[UUID, Discussion]) -> CaseGroupOut:
+    sample = render_cases(group.sample, discussions)
+    return CaseGroupOut.model_validate({**group._asdict(), "why": group.why, "sample": sample})
 
 
 def _render_results(ids: Sequence[UUID], results: Sequence[CaseResult]) -> CaseResultsOut:
@@ -57,6 +61,15 @@ def _render_result(case_id: UUID, result: CaseResult) -> CaseResultOut:
     if isinstance(result, AttestLabError):
         return CaseResultOut.model_validate({"id": case_id, "error": {"code": result.code, "message": result.message}})
     return CaseResultOut.model_validate({"id": case_id, "status": result.status, "outcome": result.outcome})
+
+
+def _read_page(
+    query: CasesQuery, caller: Caller, before: UUID | None, cases: Cases, comments: Comments
+) -> Page[CaseOut]:
+    found = cases.page(query, caller=caller, before=before, limit=query.limit + 1)
+    shown, cursor = split_page(found, limit=query.limit, kind=_CASES, position=lambda row: [str(row.id)])
+    discussions = comments.read_newest([row.id for row in shown], caller=caller)
+    return Page[CaseOut](items=render_cases(shown, discussions), next_cursor=cursor)
 
 
 @routes.post("/v1/risk/challenge", scope=Scope.RISK_WRITE)
@@ -90,16 +103,16 @@ def list_challenges(query: ChallengesQuery, caller: Caller, challenges: Challeng
 
 
 @routes.get("/v1/risk/cases", scope=Scope.RISK_READ)
-async def list_cases(query: CasesQuery, caller: Caller, cases: Cases, executor: Executor) -> Page[CaseOut]:
-    """List the tenant's cases, newest first.
+async def list_cases(
+    query: CasesQuery, caller: Caller, cases: Cases, comments: Comments, executor: Executor
+) -> Page[CaseOut]:
+    """List the tenant's cases, newest first, each with its newest three comments.
 
     Filters by status, outcome, entity, assignee and a linked entity are combined.
     """
     before = decode_id(_CASES, query.cursor)
-    read_page = partial(cases.page, query, caller=caller, before=before, limit=query.limit + 1)
-    found = await executor.run_in_thread(read_page)  # in a thread, because a filter may skip many cases
-    shown, cursor = split_page(found, limit=query.limit, kind=_CASES, position=lambda row: [str(row.id)])
-    return Page[CaseOut](items=[render_case(row) for row in shown], next_cursor=cursor)
+    read_page = partial(_read_page, query, caller, before, cases, comments)
+    return await executor.run_in_thread(read_page)  # in a thread, because a filter may skip many cases
 
 
 @routes.get("/v1/risk/cases/groups", scope=Scope.RISK_READ)
@@ -109,7 +122,9 @@ async def list_case_groups(query: GroupsQuery, caller: Caller, triage: Triage, e
     A case is in the group of each of them. `GET /v1/risk/cases?status=open&linked_type&linked_id` lists a group.
     """
     found = await executor.run_in_thread(partial(triage.group, query.by, limit=query.limit, caller=caller))
-    return CaseGroupsOut(items=list(map(_render_group, found.items)), truncated=found.truncated)
+    return CaseGroupsOut(
+        items=[_render_group(group, found.discussions) for group in found.items], truncated=found.truncated
+    )
 
 
 @routes.post("/v1/risk/cases/resolve", scope=Scope.RISK_WRITE)
@@ -142,32 +157,47 @@ def reopen_cases(body: ReopenIn, caller: Caller, triage: Triage, tx: Transaction
 
 
 @routes.patch("/v1/risk/cases/{id}", scope=Scope.RISK_WRITE)
-def assign_case(id: UUID, body: CasePatchIn, caller: Caller, triage: Triage, cases: Cases, tx: Transaction) -> CaseOut:
+def assign_case(
+    id: UUID, body: CasePatchIn, caller: Caller, triage: Triage, cases: Cases, comments: Comments, tx: Transaction
+) -> CaseOut:
     """Assign a case to a person of the tenant; null takes it from everyone.
 
     A body without `assignee_id` changes nothing.
     """
-    if "assignee_id" not in body.model_fields_set:
-        return render_case(cases.get(id, caller=caller, tx=tx))
-    return render_case(triage.assign(id, body.assignee_id, caller=caller, tx=tx))
+    is_assigned = "assignee_id" in body.model_fields_set
+    case = triage.assign(id, body.assignee_id, caller=caller, tx=tx) if is_assigned else None
+    case = case or cases.get(id, caller=caller, tx=tx)
+    return render_case(case, comments.read(id, caller=caller, tx=tx))
 
 
 @routes.get("/v1/risk/cases/{id}", scope=Scope.RISK_READ)
-def get_case(id: UUID, caller: Caller, cases: Cases) -> CaseOut:
-    """Get a case; `GET /v1/risk/signals` with its entity lists the signals.
+def get_case(id: UUID, caller: Caller, cases: Cases, comments: Comments) -> CaseOut:
+    """Get a case with all its comments; `GET /v1/risk/signals` with its entity lists the signals.
 
     An entity has at most one open case.
     """
-    return render_case(cases.get(id, caller=caller))
+    return render_case(cases.get(id, caller=caller), comments.read(id, caller=caller))
+
+
+@routes.post("/v1/risk/cases/{id}/comments", scope=Scope.RISK_WRITE, status=201)
+def comment_case(id: UUID, body: CommentIn, caller: Caller, comments: Comments, tx: Transaction) -> CommentOut:
+    """Write a comment to a case, open or resolved; it never changes and is never deleted.
+
+    `GET /v1/risk/cases/{id}` returns all comments of the case, at most 200; a 201st is a 409.
+    """
+    return render_comment(comments.add(id, body.text, caller=caller, tx=tx))
 
 
 @routes.post("/v1/risk/cases/{id}/resolve", scope=Scope.RISK_WRITE)
-def resolve_case(id: UUID, body: ResolveIn, caller: Caller, cases: Cases, tx: Transaction) -> CaseOut:
+def resolve_case(
+    id: UUID, body: ResolveIn, caller: Caller, cases: Cases, comments: Comments, tx: Transaction
+) -> CaseOut:
     """Resolve an open case with what it turned out to be; outcomes are the labels of backtests.
 
     A resolved case stays so; the entity's next escalation opens another.
     """
-    return render_case(cases.resolve(id, CaseOutcome(body.outcome), note=body.note, caller=caller, tx=tx))
+    resolved = cases.resolve(id, CaseOutcome(body.outcome), note=body.note, caller=caller, tx=tx)
+    return render_case(resolved, comments.read(id, caller=caller, tx=tx))
 
 
 @routes.post("/v1/risk/lists", scope=Scope.RISK_WRITE, status=201)

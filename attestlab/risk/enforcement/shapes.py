@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 from uuid import UUID
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from attestlab.core.filters import NO_CONDITION, Filters, Where
 from attestlab.core.shapes import In, Moment, Out, Uuid
@@ -13,6 +13,7 @@ from attestlab.risk.rules import Entity, EntityType, spell_id
 from attestlab.risk.shapes import EntityId, EntityTypeName, EntityTypes, Identifier, spell_filtered_id
 from attestlab.web.paging import PageQuery
 
+MAX_COMMENT_LENGTH: Final = 2_000
 Lists = Literal["allow", "deny"]
 CaseLink = Literal["device", "issuer", "ip", "entity"]
 CaseErrorCode = Literal["NOT_FOUND", "PERMISSION_DENIED", "CONFLICT"]
@@ -77,6 +78,26 @@ class ChallengesQuery(PageQuery, Filters, wire_name="risk_challenges_query", sou
     """Only this subject. Format: 1-256 characters."""
 
 
+class CommentIn(In, wire_name="risk_case_comment_input", source="CONTRACT 8"):
+    """What is known about a case."""
+
+    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_COMMENT_LENGTH)]
+    """What colleagues should know. Format: text, 1-2000 characters."""
+
+
+class CommentOut(Out, wire_name="risk_case_comment", source="CONTRACT 8"):
+    """What a person or a key wrote about a case."""
+
+    id: UUID
+    """The comment. Format: UUID, 36 characters."""
+    text: str
+    """What they wrote. Format: text, at most 2000 characters."""
+    created_by: str
+    """The user, key or agent that wrote it. Format: id."""
+    created_at: Moment
+    """When they wrote it. Format: RFC 3339."""
+
+
 class CaseOut(Out, wire_name="risk_case", source="CONTRACT 8"):
     """A case: the escalated signals of one entity until a person resolves it."""
 
@@ -108,6 +129,10 @@ class CaseOut(Out, wire_name="risk_case", source="CONTRACT 8"):
     """The person who is to resolve it. Format: the UUID of a user, or null."""
     label_at: Moment | None
     """When the outcome becomes a label; until then it can be undone. Format: RFC 3339; null if it is one."""
+    comment_count: int
+    """The number of its comments. Format: 0-200."""
+    comments: list[CommentOut]
+    """Its comments, the oldest first; of a case among others the newest three. Format: 0-200."""
 
 
 class CasesQuery(PageQuery, Filters, wire_name="risk_cases_query", source="CONTRACT 8"):

@@ -17,6 +17,7 @@ from attestlab.core.errors import NotFound
 from attestlab.orgs.rules import Caller
 from attestlab.risk import links
 from attestlab.risk.enforcement import store as enforcement_store
+from attestlab.risk.enforcement.comments import Discussion, find_newest
 from attestlab.risk.enforcement.shapes import CasesQuery
 from attestlab.risk.enforcement.store import ListPage, RiskCaseRecord, RiskListEntryRecord
 from attestlab.risk.entities.graph import DEFAULT_DEPTH, Edge, Exploration, Ring, find_rings
@@ -68,12 +69,13 @@ FindIssuances = Callable[[Connection, UUID, Entity], Sequence[Edge]]
 class EntityView:
     """What is known about an entity: its newest signals and cases, its list entries, and its counts by action.
 
-    `truncated` if it has more signals, cases or actions.
+    `discussions` are the newest comments by case; `truncated` if it has more signals, cases or actions.
     """
 
     entity: Entity
     signals: Sequence[RiskSignalRecord]
     cases: Sequence[RiskCaseRecord]
+    discussions: Mapping[UUID, Discussion]
     list_entries: Sequence[RiskListEntryRecord]
     windows: Mapping[str, Mapping[str, int]]
     truncated: bool
@@ -128,6 +130,7 @@ class Entities:
                 entity,
                 signals[:MAX_SIGNALS],
                 cases[:MAX_CASES],
+                find_newest(execute, tenant_id, [case.id for case in cases[:MAX_CASES]]),
                 enforcement_store.find_list_entries(execute, tenant_id, entity, now=now),
                 dict(islice(windows.items(), MAX_ACTIONS)),
                 truncated=len(signals) > MAX_SIGNALS or len(cases) > MAX_CASES or len(windows) > MAX_ACTIONS,

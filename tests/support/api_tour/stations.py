@@ -289,6 +289,7 @@ def _visit_cases(tour: TourRecorder, case_id: str) -> None:
     tour.call("list_cases", key, limit=1, status="open")
     tour.call("get_case", key, id=case_id)
     tour.call("list_case_groups", key, by="entity", limit=1)
+    tour.call("comment_case", key, {"text": "The customer confirmed the login by phone."}, id=case_id)
     tour.call("assign_case", key, {"assignee_id": None}, id=case_id)
     resolutions = [{"id": case_id, "outcome": "legitimate", "note": "known device"}]
     tour.call("resolve_cases", key, {"items": resolutions, "undo_seconds": 10})
