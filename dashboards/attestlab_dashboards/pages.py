@@ -15,7 +15,7 @@ from markupsafe import Markup
 from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.rows import Rows
-from attestlab.core.errors import PermissionDenied, ValidationFailed
+from attestlab.core.errors import ValidationFailed
 from attestlab_dashboards.lake_query import write_python
 from attestlab_dashboards.safe import NOTHING
 from attestlab_dashboards.state import PageState
@@ -102,14 +102,6 @@ def read_field(fields: Mapping[str, str], name: str) -> str:
     if not text:
         raise ValidationFailed.of(f"/{name}", "missing", f"The {name} is missing. Enter it, and send the form again.")
     return text
-
-
-def read_people(lab: Lab) -> Mapping[str, str]:
-    """Read the names of the tenant's people by their ids; empty if the viewer may not, as reviewers."""
-    try:
-        return lab.people.names()
-    except PermissionDenied:
-        return {}
 
 
 def _no_chips(_state: Any, _facts: Facts) -> Markup:

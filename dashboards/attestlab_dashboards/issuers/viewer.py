@@ -13,7 +13,7 @@ from attestlab.core.errors import AttestLabError
 from attestlab.governance import rules
 from attestlab.governance.rules import REQUESTERS, RequestType
 from attestlab.orgs.rules import Caller, Role, Scope
-from attestlab_dashboards.pages import read_people
+from attestlab_dashboards.people import read_people
 
 _NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 

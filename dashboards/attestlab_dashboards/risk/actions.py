@@ -121,6 +121,15 @@ def assign(lab: Lab, _state: RiskState, fields: Mapping[str, str]) -> Notice:
     return Notice(html("<b>{number} assigned{to}.</b>", number=plural(len(ids), "case"), to=_name_person(lab, person)))
 
 
+def comment(lab: Lab, _state: RiskState, fields: Mapping[str, str]) -> Notice:
+    """Write a comment to a case."""
+    text = fields.get("text", "").strip()
+    if not text:
+        raise ValidationFailed("The comment is empty. Write what colleagues should know.")
+    lab.cases.comment(fields.get("case", ""), text)
+    return Notice(html("<b>Comment written.</b> Everyone who sees the case can read it."))
+
+
 def _read_outcome(fields: Mapping[str, str]) -> str:
     outcome = fields.get("outcome", "")
     if outcome in OUTCOMES:
@@ -199,4 +208,5 @@ ACTIONS: Final[Mapping[str, Action[RiskState]]] = {
     "resolve_many": _write(resolve_many),
     "reopen": _write(reopen),
     "assign": _write(assign),
+    "comment": _write(comment),
 }

@@ -7,6 +7,7 @@ from typing import Final
 from markupsafe import Markup
 
 from attestlab.client.handles.risk import CaseHandle
+from attestlab.risk.enforcement.shapes import MAX_COMMENT_LENGTH
 from attestlab_dashboards.formats import count
 from attestlab_dashboards.risk.profile import EntityEvent, EntityProfile
 from attestlab_dashboards.risk.words import kind_of
@@ -40,6 +41,18 @@ def draw_resolution(case: CaseHandle) -> Markup:
         id=str(case.id),
         options=option_list([("", "Choose an outcome"), *OUTCOMES.items()]),
         signals="signal gets" if case.signal_count == 1 else f"{count(case.signal_count)} signals get",
+    )
+
+
+def draw_comment(case: CaseHandle) -> Markup:
+    """Draw the form that writes a comment to a case."""
+    return html(
+        '<form data-act="comment" class="rk-form"><input type="hidden" name="case" value="{id}">'
+        '<textarea name="text" required maxlength="{longest}" rows="2" aria-label="Comment" '
+        'placeholder="Comment for colleagues. It stays as you write it."></textarea>'
+        '<button class="btn sm" data-key="comment:{id}">Comment</button></form>',
+        id=str(case.id),
+        longest=str(MAX_COMMENT_LENGTH),
     )
 
 

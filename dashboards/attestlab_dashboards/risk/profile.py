@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Final, NamedTuple
 
 from attestlab import Lab
@@ -15,6 +16,7 @@ from attestlab.core.errors import NotFound
 from attestlab.orgs.rules import Scope
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.cells import find_time, read_number, read_text, read_time, read_whole
+from attestlab_dashboards.people import read_people
 from attestlab_dashboards.risk.context import load_context
 from attestlab_dashboards.risk.filters import about_condition, parameters_about
 from attestlab_dashboards.risk.names import load_issuer_names
@@ -24,6 +26,7 @@ from attestlab_dashboards.risk.state import RiskState, read_entity_key
 MAX_HISTORY: Final = 20
 POINTS: Final = 60  # of the score over time
 MAX_CHALLENGES: Final = 5
+SHOWN_CASES: Final = 3
 
 
 class EntityEvent(NamedTuple):
@@ -52,7 +55,7 @@ class EntityProfile:
     """An entity. `history` has its newest signals, then the one with the highest score if it is older.
 
     `is_named_only` is true if no signal is its own, as of a device that signals about users name. `may_act` says
-    whether the person may challenge it, list it and resolve its cases.
+    whether the person may challenge it, list it and resolve its cases. The newest `SHOWN_CASES` have all comments.
     """
 
     entity: Entity
@@ -69,6 +72,8 @@ class EntityProfile:
     challenges: Sequence[ChallengeHandle]
     windows: Mapping[str, Mapping[str, int]]
     names: Mapping[str, str]
+    own_ids: Collection[str]
+    people: Mapping[str, str]
     threshold: float
     now: datetime
     may_act: bool
@@ -115,6 +120,7 @@ def load_profile(lab: Lab, state: RiskState) -> EntityProfile | None:
         lab, [each.id for each in [entity, *(event.entity for event in history)] if each.type is EntityType.ISSUER]
     )
     cases, lists, windows = _load_known(lab, entity)
+    me = lab.me()
     return EntityProfile(
         entity=entity,
         name=names.get(entity.id, entity.id),
@@ -132,9 +138,11 @@ def load_profile(lab: Lab, state: RiskState) -> EntityProfile | None:
         ),
         windows=windows,
         names=names,
+        own_ids=frozenset(map(str, (me.id, me.credential.id))),
+        people=read_people(lab),
         threshold=load_context(lab).threshold,
         now=lab.now(),
-        may_act=_may_act(lab),
+        may_act=Scope.RISK_WRITE in me.credential.scopes,
     )
 
 
@@ -158,11 +166,13 @@ def _load_known(
     except NotFound:
         return [], lists, {}
     cases = list(lab.cases.list(entity_type=kind, entity_id=entity_id, limit=MAX_HISTORY))
-    return cases, lists, known.windows
+    shown = map(partial(_complete, lab), cases[:SHOWN_CASES])
+    return [*shown, *cases[SHOWN_CASES:]], lists, known.windows
 
 
-def _may_act(lab: Lab) -> bool:
-    return Scope.RISK_WRITE in lab.me().credential.scopes
+def _complete(lab: Lab, case: CaseHandle) -> CaseHandle:
+    """Return the case with all its comments; a list has the newest of each."""
+    return case if case.comment_count == len(case.comments) else lab.cases[case.id]
 
 
 def _read_event(row: Row) -> EntityEvent:

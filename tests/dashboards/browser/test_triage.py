@@ -127,6 +127,28 @@ def test_an_outcome_of_the_drawer_is_undone_by_a_key(windows: Windows) -> None:
         assert page.locator("[role=dialog] [name=outcome]").count() == 1
 
 
+def test_a_comment_says_who_wrote_it_when_and_stands_in_the_queue(windows: Windows) -> None:
+    with windows.visit("/dash/risk?queue=case") as page:
+        keyboard = Keyboard(page)
+        keyboard.press("j")
+        keyboard.decide("Enter")
+        form = page.locator("[role=dialog] form[data-act=comment]").first
+        form.locator("textarea").fill("Sofia confirmed the login.\nSee ticket 7.")
+        number = read_number(page)
+        form.locator("button").click()
+        wait_for_redraw(page, number)
+        written = page.locator("[role=dialog] .rk-comments li").first.inner_text().split("\n")
+        assert [line for line in written if line] == ["You just now", "Sofia confirmed the login.", "See ticket 7."]
+        assert page.locator("[role=dialog] form[data-act=comment] textarea").first.input_value() == ""
+        assert "“Sofia confirmed the login." in page.locator(QUEUE).inner_text()
+    with windows.visit("/dash/risk?queue=case", person=MEMBER) as page:
+        number = read_number(page)
+        page.locator(f"{ROWS} [data-ev=entity]").first.click()
+        wait_for_redraw(page, number)
+        assert "Sofia confirmed the login." in page.locator("[role=dialog] .rk-comments").inner_text()
+        assert page.locator("[role=dialog] form[data-act=comment]").count() == 0
+
+
 def test_who_may_not_resolve_sees_why(windows: Windows) -> None:
     with windows.visit("/dash/risk?queue=case", person=MEMBER) as page:
         assert "you need the role analyst" in page.locator(QUEUE).inner_text()

@@ -130,3 +130,22 @@ def test_a_person_without_the_role_sees_no_form(own_lab: Lab) -> None:
     shown = str(draw_drawer(replace(profile, may_act=False), OPEN))
     assert "<form" not in shown
     assert "analyst" in shown
+
+
+def test_a_comment_is_written_and_shown_with_its_writer(own_lab: Lab) -> None:
+    (case,) = own_lab.cases.list(entity_id="victim-1")
+    assert 'data-act="comment"' in draw(own_lab)
+    for number in range(5):
+        ACTIONS["comment"].run(own_lab, OPEN, {"case": str(case.id), "text": f" Call {number} <b>failed</b> "})
+
+    shown = draw(own_lab)
+    assert [each.text for each in own_lab.cases[case.id].comments][-1] == "Call 4 <b>failed</b>"
+    assert all(f"Call {number} &lt;b&gt;failed&lt;/b&gt;" in shown for number in range(5))
+    assert shown.count("<b>A program</b>") == 5  # the lab acts as the service
+
+
+def test_an_empty_comment_is_refused_in_words(own_lab: Lab) -> None:
+    (case,) = own_lab.cases.list(entity_id="victim-1")
+    with pytest.raises(ValidationFailed, match="The comment is empty"):
+        ACTIONS["comment"].run(own_lab, OPEN, {"case": str(case.id), "text": " \n "})
+    assert own_lab.cases[case.id].comment_count == 0

@@ -19,7 +19,7 @@ from attestlab_dashboards.agents.state import AgentsState
 from attestlab_dashboards.agents.words import draw_owner, draw_scopes, draw_status, plural
 from attestlab_dashboards.formats import count, day, time_tag
 from attestlab_dashboards.lake_query import LakeQuery
-from attestlab_dashboards.pages import read_people
+from attestlab_dashboards.people import read_people
 from attestlab_dashboards.safe import NOTHING, html, join
 
 _FORBIDDEN: Final = "Your role reads agents. An owner or admin of the tenant can change them."

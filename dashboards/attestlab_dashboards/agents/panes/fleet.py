@@ -18,7 +18,8 @@ from attestlab_dashboards.agents.state import FILTERS, AgentsState
 from attestlab_dashboards.agents.words import draw_owner, draw_status, plural
 from attestlab_dashboards.formats import count, time_tag
 from attestlab_dashboards.lake_query import LakeQuery
-from attestlab_dashboards.pages import Pane, read_people
+from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.people import read_people
 from attestlab_dashboards.safe import html, join
 from attestlab_dashboards.widgets import PAGE_ROWS, TableColumn
 

@@ -18,7 +18,8 @@ from attestlab_dashboards.agents.state import FILTERS, FINDINGS, AgentsState
 from attestlab_dashboards.agents.words import FINDING_WORDS, draw_owner, draw_status, plural
 from attestlab_dashboards.formats import count, day
 from attestlab_dashboards.lake_query import LakeQuery
-from attestlab_dashboards.pages import Pane, read_people
+from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.people import read_people
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import TableColumn
 

@@ -13,9 +13,10 @@ from attestlab.client.handles.risk import CaseHandle
 from attestlab_dashboards import axes, icons
 from attestlab_dashboards.formats import count, plural, short_id, time_tag, utc
 from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.people import name_writer
 from attestlab_dashboards.risk import forms
 from attestlab_dashboards.risk.panes.who import FACTOR_HUES, ScoreFactor
-from attestlab_dashboards.risk.profile import EntityEvent, EntityProfile, load_profile
+from attestlab_dashboards.risk.profile import SHOWN_CASES, EntityEvent, EntityProfile, load_profile
 from attestlab_dashboards.risk.state import RiskState, write_entity_key
 from attestlab_dashboards.risk.windows import to_us
 from attestlab_dashboards.risk.words import draw_entity, draw_state, kind_of, name_of
@@ -23,7 +24,6 @@ from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import button, pill
 
 _TICKS: Final = (0, 50, 100)
-_MAX_CASES: Final = 3
 
 
 def draw_drawer(profile: EntityProfile | None, state: RiskState) -> Markup:
@@ -204,7 +204,7 @@ def _draw_event(event: EntityEvent, profile: EntityProfile, *, is_chosen: bool) 
 def _draw_cases(profile: EntityProfile) -> Markup:
     if not profile.cases:
         return NOTHING
-    shown = profile.cases[:_MAX_CASES]
+    shown = profile.cases[:SHOWN_CASES]
     note = f"newest {len(shown)}" if len(profile.cases) > len(shown) else ""
     cases = join(_draw_case(case, profile) for case in shown)
     return html("<h3>Cases<span>{note}</span></h3>{cases}", note=note, cases=cases)
@@ -213,15 +213,33 @@ def _draw_cases(profile: EntityProfile) -> Markup:
 def _draw_case(case: CaseHandle, profile: EntityProfile) -> Markup:
     return html(
         '<div class="rk-case">{id} {state} <span class="small muted">{signals}, highest score {score}, opened '
-        "{opened}</span>{note}{form}</div>",
+        "{opened}</span>{note}{comments}{form}</div>",
         id=short_id(str(case.id)),
         state=draw_state(case.outcome or case.status),
         signals=plural(case.signal_count, "signal"),
         score=f"{case.max_score:.4g}",
         opened=time_tag(case.opened_at, profile.now),
         note=html('<p class="small">{note}</p>', note=case.note) if case.note else NOTHING,
+        comments=_draw_comments(case, profile),
         form=forms.draw_resolution(case) if case.status == "open" and profile.may_act else NOTHING,
     )
+
+
+def _draw_comments(case: CaseHandle, profile: EntityProfile) -> Markup:
+    """Draw what people wrote about a case, the oldest first, and the form for the next comment."""
+    written = join(
+        html(
+            '<li><b>{name}</b> <span class="small muted">{at}</span><p>{text}</p></li>',
+            name=name_writer(each.created_by, profile.people, profile.own_ids),
+            at=time_tag(each.created_at, profile.now),
+            text=each.text,
+        )
+        for each in case.comments
+    )
+    shown = (
+        html('<ol class="rk-comments" aria-label="Comments">{written}</ol>', written=written) if written else NOTHING
+    )
+    return html("{shown}{form}", shown=shown, form=forms.draw_comment(case) if profile.may_act else NOTHING)
 
 
 PANE: Final = Pane(

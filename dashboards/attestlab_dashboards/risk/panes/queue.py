@@ -16,7 +16,8 @@ from attestlab.risk.enforcement.shapes import CaseOut
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards import icons
 from attestlab_dashboards.formats import ago, count, plural
-from attestlab_dashboards.pages import Pane, read_people
+from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.people import read_people
 from attestlab_dashboards.risk.forms import OUTCOMES
 from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.state import RiskState, read_entity_key, write_entity_key
@@ -246,11 +247,16 @@ def _draw_case(case: CaseOut, found: Queue) -> Markup:
         high=" high" if case.max_score >= 90 else "",
         score=f"{case.max_score:.3g}",
         drawn=draw_entity(entity, found.names),
-        why=case.why,
+        why=_describe(case),
         owner=owner if assignee else "",
         at=case.opened_at.isoformat(),
         age=age,
     )
+
+
+def _describe(case: CaseOut) -> str:
+    """Write why the case was opened, and its newest comment."""
+    return f"{case.why} “{case.comments[-1].text}”" if case.comments else case.why
 
 
 def _draw_box(entity_id: str) -> Markup:
