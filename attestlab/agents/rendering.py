@@ -16,40 +16,33 @@ from attestlab.core.row_rendering import RowRenderer
 
 SHOWN_KEYS = 5
 
+
+def _show_key(row: AgentKeyRecord) -> str:
+    return b64url_encode(get_raw_public_key(row))
+
+
 render_challenge = RowRenderer(AgentChallengeOut, AgentChallengeRecord)
 render_statement = RowRenderer(AgentStatementOut, AgentStatement)
 render_key = RowRenderer(
     AgentKeyOut,
     AgentKeyRecord,
     algorithm=lambda _: ALG.value,
-    public_key=lambda row: b64url_encode(get_raw_public_key(row)),
+    public_key=_show_key,
     status_log_index="changed_index",
 )
-_render_row = RowRenderer(
+render_agent = RowRenderer(
     AgentOut,
-    AgentRecord,
-    computed=["status", "effective_scopes", "public_key", "keys", "trust_level", "session_count", "last_active_at"],
-    agent_id=lambda row: format_agent_id(row.id, row.tenant_id),
-    scopes=lambda row: row.scopes.split(),
-    metadata=lambda row: json.loads(row.extra),
-    card=lambda row: None if row.card is None else json.loads(row.card),
+    AgentDetails,
+    parts={"row": AgentRecord},
+    agent_id=lambda found: format_agent_id(found.row.id, found.row.tenant_id),
+    scopes=lambda found: found.row.scopes.split(),
+    effective_scopes=lambda found: found.effective_scopes.as_list(),
+    metadata=lambda found: json.loads(found.row.extra),
+    card=lambda found: None if found.row.card is None else json.loads(found.row.card),
+    public_key=lambda found: next(_show_key(key) for key in found.keys if key.kid == found.row.key_id),
+    keys=lambda found: list(map(render_key, found.keys[:SHOWN_KEYS])),
 )
 _render_kill = RowRenderer(AgentKillOut, KilledAgents, computed=["agent"])
-
-
-def render_agent(found: AgentDetails) -> AgentOut:
-    """Render an agent."""
-    current = next(key for key in found.keys if key.kid == found.row.key_id)
-    return _render_row(
-        found.row,
-        status=found.status,
-        effective_scopes=found.effective_scopes.as_list(),
-        public_key=b64url_encode(get_raw_public_key(current)),
-        keys=[render_key(key) for key in found.keys[:SHOWN_KEYS]],
-        trust_level=found.trust_level,
-        session_count=found.session_count,
-        last_active_at=found.last_active_at,
-    )
 
 
 def render_kill(killed: KilledAgents, agent: AgentDetails) -> AgentKillOut:

@@ -63,8 +63,14 @@ _render_row = RowRenderer(
     supersedes_attestation_id="supersedes",
     status_log_index="changed_index",
 )
-_render_revoked_row = RowRenderer(RevokedOut, AttestationRecord, computed=["log_index"], attestation_id="id")
-_render_inclusion = RowRenderer(ProofOut, InclusionProof, computed=(), **INCLUSION_SOURCES)
+render_revocation = RowRenderer(
+    RevokedOut,
+    StatusChanged,
+    parts={"row": AttestationRecord},
+    attestation_id="id",
+    log_index=lambda done: done.logged.index,
+)
+_render_inclusion = RowRenderer(ProofOut, InclusionProof, computed=(), parts={}, **INCLUSION_SOURCES)
 _render_entry = RowRenderer(
     LoggedOut,
     LoggedEntry,
@@ -137,11 +143,6 @@ def render_supersession(done: Minted, *, links: Links, now: datetime) -> Superse
     """Render the superseded and the new attestation; the transaction must be sealed."""
     assert done.ended is not None  # callers render only mints that supersede another attestation
     return SupersededOut(old=render_attestation(done.ended.row, now=now), new=render_mint(done, links=links))
-
-
-def render_revocation(done: StatusChanged) -> RevokedOut:
-    """Render the response to a revocation."""
-    return _render_revoked_row(done.row, log_index=done.logged.index)
 
 
 def render_bundle(evidence: AttestationEvidence, proofs: LogProofs, head: SignedHead, *, now: datetime) -> BundleOut:

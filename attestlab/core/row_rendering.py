@@ -3,6 +3,10 @@
     render_key = RowRenderer(KeyOut, KeyRecord, key_id="id", public_key=lambda row: b64url_encode(row.spki))
     render_key(row)
 
+What is read together is rendered together: the columns of a result's `parts` are sources, too.
+
+    render_session = RowRenderer(AgentSessionOut, SessionDetails, parts={"row": AgentSessionRecord})
+
 A field without a source raises when the renderer is made, at import. Renderers stand next to routes and not at the
 models, because clients load the models but no tables.
 """
@@ -23,7 +27,7 @@ class RowRenderer(Generic[Row, Shape]):
     """Renders named tuples or dataclasses of one class as one wire model.
 
     `sources` maps fields to columns of other names, or to functions of the row; `computed` lists the fields that each
-    call passes.
+    call passes. `parts` has the classes of attributes whose own columns are sources, too, after those of the row.
     """
 
     def __init__(
@@ -32,12 +36,14 @@ class RowRenderer(Generic[Row, Shape]):
         record: type[Row],
         *,
         computed: Iterable[str] = (),
+        parts: Mapping[str, type] | None = None,
         **sources: str | Callable[[Row], object],
     ) -> None:
         functions = {name: source for name, source in sources.items() if not isinstance(source, str)}
         copied = [name for name in shape.model_fields if name not in {*computed, *functions}]
-        columns = {name: str(sources.get(name, name)) for name in copied}
-        _require_sources(shape, record, columns, {*computed, *sources})
+        _require_fields(shape, {*computed, *sources})
+        wanted = {name: str(sources.get(name, name)) for name in copied}
+        columns = _find_columns(shape, record, parts or {}, wanted)
         self._validate: Callable[[dict[str, object]], Shape] = shape.__pydantic_validator__.validate_python
         self._functions = list(functions.items())
         self._names = [shape.model_fields[name].alias or name for name in copied]
@@ -52,15 +58,32 @@ class RowRenderer(Generic[Row, Shape]):
         return self._validate(computed)
 
 
-def _require_sources(shape: type[Out], record: type, columns: Mapping[str, str], declared: Iterable[str]) -> None:
-    known = _list_attributes(record)
-    for name, column in columns.items():
-        if column not in known:
-            message = f"{shape.__name__}.{name} has no source: {record.__name__} has no {column!r}. "
-            raise TypeError(message + "Name another column, a function, or list it in `computed`.")
+def _require_fields(shape: type[Out], declared: Iterable[str]) -> None:
     for name in declared:
         if name not in shape.model_fields:
             raise TypeError(f"{shape.__name__} has no field {name!r}, which its renderer declares. Remove it there.")
+
+
+def _find_columns(
+    shape: type[Out], record: type, parts: Mapping[str, type], wanted: Mapping[str, str]
+) -> dict[str, str]:
+    """Find the path to the column of each field: in the row, else in one of its parts."""
+    own = _list_attributes(record)
+    for part in parts:
+        if part.partition(".")[0] not in own:
+            raise TypeError(f"{record.__name__} has no {part!r}, which the renderer of {shape.__name__} has as a part.")
+    inner = {f"{part}.{column}": column for part, kind in parts.items() for column in _list_attributes(kind)}
+    found = {}
+    for name, column in wanted.items():
+        paths = [column] if column in own or column in inner else [path for path, end in inner.items() if end == column]
+        if len(paths) != 1:
+            fault = (
+                f"has several: {', '.join(paths)}" if paths else f"has no source: {record.__name__} has no {column!r}"
+            )
+            message = f"{shape.__name__}.{name} {fault}. Name another column, a function, or list it in `computed`."
+            raise TypeError(message)
+        found[name] = paths[0]
+    return found
 
 
 def _list_attributes(record: type) -> set[str]:

@@ -10,7 +10,7 @@ from attestlab.core.encoding import b64url_decode, b64url_encode
 from attestlab.core.errors import QuotaExceeded
 from attestlab.core.row_rendering import RowRenderer
 from attestlab.issuers.domain_proof import Challenge, DomainProofs
-from attestlab.issuers.keys import Keys, RevokedKey
+from attestlab.issuers.keys import Keys, RevokedKey, SignedCounts
 from attestlab.issuers.logos import Logos
 from attestlab.issuers.new_keys import load_external_key
 from attestlab.issuers.rules import KeyStatus
@@ -62,28 +62,22 @@ def _encode_public_key(row: IssuerKeyRecord) -> str:
 _render_key = RowRenderer(KeyOut, IssuerKeyRecord, public_key=_encode_public_key)
 _render_old_key = RowRenderer(OldKeyOut, IssuerKeyRecord)
 _render_new_key = RowRenderer(NewKeyOut, IssuerKeyRecord, public_key=_encode_public_key)
-_render_withdrawn_key = RowRenderer(
+_render_withdrawn = RowRenderer(
     WithdrawnKeyOut,
-    IssuerKeyRecord,
-    computed=["reason", "log_index", "affected_attestations", "affected_receipts"],
-    public_key=_encode_public_key,
+    RevokedKey,
+    parts={"key": IssuerKeyRecord, "affected": SignedCounts},
+    public_key=lambda done: _encode_public_key(done.key),
+    affected_attestations="affected.attestations",
+    affected_receipts="affected.receipts",
 )
-_render_issuer_row = RowRenderer(IssuerOut, IssuerRecord, computed=["keys"], trust_level="trust_tier")
+_render_issuer = RowRenderer(
+    IssuerOut,
+    IssuerWithKeys,
+    parts={"issuer": IssuerRecord},
+    trust_level="trust_tier",
+    keys=lambda found: list(map(_render_key, found.keys)),
+)
 _render_challenge = RowRenderer(DomainProofOut, Challenge, record_type=lambda _: "TXT", proven="is_proven")
-
-
-def _render_issuer(found: IssuerWithKeys) -> IssuerOut:
-    return _render_issuer_row(found.issuer, keys=[_render_key(row) for row in found.keys])
-
-
-def _render_withdrawn(done: RevokedKey) -> WithdrawnKeyOut:
-    return _render_withdrawn_key(
-        done.key,
-        reason=done.reason,
-        log_index=done.log_index,
-        affected_attestations=done.affected.attestations,
-        affected_receipts=done.affected.receipts,
-    )
 
 
 async def _generate_or_check_key(body: IssuerIn | KeyIn | RotateIn, executor: Executor) -> PrivateKey | None:

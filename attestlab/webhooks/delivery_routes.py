@@ -142,8 +142,9 @@ _render_test = RowRenderer(
     TestDeliveryOut, SentAttempt, success="is_success", status_code=lambda sent: sent.http_status or 0
 )
 _render_attempt = RowRenderer(WebhookAttemptOut, WebhookAttemptRecord)
-_render_delivery_row = RowRenderer(WebhookDeliveryOut, WebhookDeliveryRecord, computed=["attempts"])
-
-
-def _render_delivery(one: DeliveryWithAttempts) -> WebhookDeliveryOut:
-    return _render_delivery_row(one.row, attempts=list(map(_render_attempt, one.attempts)))
+_render_delivery = RowRenderer(
+    WebhookDeliveryOut,
+    DeliveryWithAttempts,
+    parts={"row": WebhookDeliveryRecord},
+    attempts=lambda one: list(map(_render_attempt, one.attempts)),
+)

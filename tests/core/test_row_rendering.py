@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from pydantic import Field
@@ -71,7 +71,7 @@ def test_a_method_of_tuples_is_no_column() -> None:
 
 
 @pytest.mark.parametrize("declared", [{"computed": ["url", "price"]}, {"computed": ["url"], "price": "pages"}])
-def test_a_declaration_of_no_field_is_refused(declared: dict[str, list[str]]) -> None:
+def test_a_declaration_of_no_field_is_refused(declared: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=r"BookOut has no field 'price'"):
         RowRenderer(BookOut, BookRecord, schema_id="title", **declared)
 
@@ -99,3 +99,44 @@ def test_a_dataclass_is_a_row_too() -> None:
         name: str
 
     assert RowRenderer(Titled, Found, name="title")(Found("Orlando")).name == "Orlando"
+
+
+class ShelvedBook(NamedTuple):
+    """What is read together: a row with a part, and another part that has a column of the same name."""
+
+    book: BookRecord
+    shelf: BookRecord
+    place: str
+
+
+def test_columns_of_parts_are_sources_too_and_those_of_the_row_come_first() -> None:
+    class Shelved(Out):
+        title: str
+        pages: int
+        place: str
+
+    class Placed(NamedTuple):
+        book: BookRecord
+        title: str
+        place: str
+
+    render = RowRenderer(Shelved, Placed, parts={"book": BookRecord})
+
+    assert render(Placed(BOOK, "Ours", "B2")).model_dump() == {"title": "Ours", "pages": 336, "place": "B2"}
+
+
+def test_a_column_of_two_parts_is_named_with_its_part() -> None:
+    class Shelved(Out):
+        title: str
+
+    parts = {"book": BookRecord, "shelf": BookRecord}
+
+    with pytest.raises(TypeError, match=r"Shelved\.title has several: book\.title, shelf\.title"):
+        RowRenderer(Shelved, ShelvedBook, parts=parts)
+    render = RowRenderer(Shelved, ShelvedBook, parts=parts, title="shelf.title")
+    assert render(ShelvedBook(BOOK, BOOK._replace(title="Shelf 2"), "B2")).title == "Shelf 2"
+
+
+def test_a_part_that_the_row_lacks_is_refused() -> None:
+    with pytest.raises(TypeError, match="ShelvedBook has no 'page', which the renderer of BookOut has as a part"):
+        RowRenderer(BookOut, ShelvedBook, parts={"page": BookRecord})

@@ -24,38 +24,27 @@ from attestlab.agents.proof_shapes import ProofTreeHeadOut
 from attestlab.agents.rendering import render_agent
 from attestlab.core.row_rendering import RowRenderer
 
-_render_row = RowRenderer(
+render_delegation = RowRenderer(
     DelegationOut,
-    DelegationRecord,
-    computed=["child", "status", "chain"],
+    DelegationDetails,
+    parts={"row": DelegationRecord},
     delegation_id="id",
-    scopes=lambda row: sorted(parse_stored(row.scopes).allows),
-    denied_scopes=lambda row: sorted(parse_stored(row.scopes).denies),
+    child=lambda found: render_agent(found.child),
+    scopes=lambda found: sorted(parse_stored(found.row.scopes).allows),
+    denied_scopes=lambda found: sorted(parse_stored(found.row.scopes).denies),
+    chain=lambda found: list(found.chain),
 )
-_render_revocation = RowRenderer(DelegationRevokeOut, RevokedDelegations, computed=["delegation"])
+render_revoked = RowRenderer(
+    DelegationRevokeOut, RevokedDelegations, delegation=lambda revoked: render_delegation(revoked.delegation)
+)
 render_biscuit = RowRenderer(BiscuitOut, BiscuitExport)
-_render_verdict = RowRenderer(
+render_verdict = RowRenderer(
     ChainVerdictOut,
     ChainReport,
     effective_scopes=lambda report: sorted(report.scopes.allows),
     denied_scopes=lambda report: sorted(report.scopes.denies),
 )
 _render_revoked = RowRenderer(RevocationOut, DelegationRecord, log_index="revoked_index")
-
-
-def render_delegation(found: DelegationDetails) -> DelegationOut:
-    """Render a delegation with its child and its chain."""
-    return _render_row(found.row, child=render_agent(found.child), status=found.status, chain=list(found.chain))
-
-
-def render_revoked(revoked: RevokedDelegations) -> DelegationRevokeOut:
-    """Render what a revocation ended."""
-    return _render_revocation(revoked, delegation=render_delegation(revoked.delegation))
-
-
-def render_verdict(report: ChainReport) -> ChainVerdictOut:
-    """Render the verdict about a chain."""
-    return _render_verdict(report)
 
 
 def render_revocations(rows: Sequence[DelegationRecord], *, limit: int) -> RevocationsOut:

@@ -9,9 +9,10 @@ from attestlab.core.row_rendering import RowRenderer
 
 _render_node = RowRenderer(
     AgentTreeNodeOut,
-    TreeRow,
-    computed=["status", "effective_scopes"],
-    agent_id=lambda row: format_agent_id(row.id, row.tenant_id),
+    AgentNode,
+    parts={"row": TreeRow},
+    agent_id=lambda node: format_agent_id(node.row.id, node.row.tenant_id),
+    effective_scopes=lambda node: node.effective_scopes.as_list(),
 )
 _render_edge = RowRenderer(
     AgentTreeEdgeOut,
@@ -20,19 +21,16 @@ _render_edge = RowRenderer(
     scopes=lambda row: (row.delegated_scopes or "").split(),
     expires_at="delegated_until",
 )
-_render_reviewed = RowRenderer(AgentReviewOut, ReviewRow, computed=["findings"], agent_id="id")
+render_reviewed = RowRenderer(
+    AgentReviewOut,
+    ReviewedAgent,
+    parts={"row": ReviewRow},
+    agent_id="id",
+    findings=lambda found: list(found.findings),
+)
 
 
 def render_tree(tree: AgentTree) -> AgentTreeOut:
     """Render a tree."""
     edges = [_render_edge(node.row) for node in tree.nodes if node.row.parent_agent_id is not None]
-    return AgentTreeOut(nodes=[_render_tree_node(node) for node in tree.nodes], edges=edges, truncated=tree.truncated)
-
-
-def _render_tree_node(node: AgentNode) -> AgentTreeNodeOut:
-    return _render_node(node.row, status=node.status, effective_scopes=node.effective_scopes.as_list())
-
-
-def render_reviewed(found: ReviewedAgent) -> AgentReviewOut:
-    """Render an agent that wants a look."""
-    return _render_reviewed(found.row, findings=list(found.findings))
+    return AgentTreeOut(nodes=list(map(_render_node, tree.nodes)), edges=edges, truncated=tree.truncated)

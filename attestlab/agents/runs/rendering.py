@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from uuid import UUID
 
 from attestlab.agents.proof_rendering import render_entry_proof, render_key_proof
@@ -20,54 +19,22 @@ from attestlab.core.row_rendering import RowRenderer
 render_summary = RowRenderer(
     RunSummaryOut, RunSummary, orchestration_id="id", metadata=lambda row: json.loads(row.extra)
 )
-_render_run = RowRenderer(
-    RunOut,
-    RunRecord,
-    computed=["steps"],
-    orchestration_id="id",
-    metadata=lambda row: json.loads(row.extra),
-    plan=lambda row: RunPlanOut(**json.loads(row.plan)),
-)
-_render_recorded = RowRenderer(RunStepOut, RunStepRecord, computed=["type", "depends_on"], recorded_at="created_at")
-
-_render_proven = RowRenderer(ProvenStepOut, RunStepRecord)
-_render_proof = RowRenderer(
-    RunProofOut,
-    RunRecord,
-    computed=["steps", "keys", "log_entry", "inclusion_proof", "signed_tree_head"],
-    format=lambda _: FORMAT,
-    orchestration_id="id",
-    plan=lambda row: RunPlanOut(**json.loads(row.plan)),
+render_step = RowRenderer(
+    RunStepOut,
+    RecordedOfPlan,
+    parts={"row": RunStepRecord},
+    type=lambda recorded: recorded.planned.type,
+    depends_on=lambda recorded: list(recorded.planned.depends_on),
+    recorded_at="created_at",
 )
 
 
-def render_run(found: RunDetails) -> RunOut:
-    """Render a run with its plan and steps."""
+def _render_steps(found: RunDetails) -> list[RunStepOut]:
     recorded = {row.step_id: row for row in found.steps}
-    return _render_run(found.row, steps=[_render_planned(step, recorded) for step in found.plan])
-
-
-def render_step(recorded: RecordedOfPlan) -> RunStepOut:
-    """Render a step that is recorded."""
-    planned = recorded.planned
-    return _render_recorded(recorded.row, type=planned.type, depends_on=list(planned.depends_on))
-
-
-def render_proof(proof: RunProof) -> RunProofOut:
-    """Render what a stranger needs to verify a run."""
-    return _render_proof(
-        proof.run.row,
-        steps=[_render_proven(row) for row in proof.run.steps],
-        keys=[render_key_proof(key) for key in proof.keys],
-        log_entry=b64_encode(proof.end.entry),
-        inclusion_proof=render_entry_proof(proof.end),
-        signed_tree_head=ProofTreeHeadOut(checkpoint=proof.head.note),
-    )
-
-
-def _render_planned(step: PlannedStep, recorded: Mapping[str, RunStepRecord]) -> RunStepOut:
-    row = recorded.get(step.id)
-    return render_step(RecordedOfPlan(row, step)) if row is not None else _render_open(step)
+    return [
+        render_step(RecordedOfPlan(recorded[step.id], step)) if step.id in recorded else _render_open(step)
+        for step in found.plan
+    ]
 
 
 def _render_open(step: PlannedStep) -> RunStepOut:
@@ -85,3 +52,28 @@ def _render_open(step: PlannedStep) -> RunStepOut:
         jws=None,
         recorded_at=None,
     )
+
+
+render_run = RowRenderer(
+    RunOut,
+    RunDetails,
+    parts={"row": RunRecord},
+    orchestration_id="id",
+    metadata=lambda found: json.loads(found.row.extra),
+    plan=lambda found: RunPlanOut(**json.loads(found.row.plan)),
+    steps=_render_steps,
+)
+_render_proven = RowRenderer(ProvenStepOut, RunStepRecord)
+render_proof = RowRenderer(
+    RunProofOut,
+    RunProof,
+    parts={"run.row": RunRecord},
+    format=lambda _: FORMAT,
+    orchestration_id="id",
+    plan=lambda proof: RunPlanOut(**json.loads(proof.run.row.plan)),
+    steps=lambda proof: list(map(_render_proven, proof.run.steps)),
+    keys=lambda proof: list(map(render_key_proof, proof.keys)),
+    log_entry=lambda proof: b64_encode(proof.end.entry),
+    inclusion_proof=lambda proof: render_entry_proof(proof.end),
+    signed_tree_head=lambda proof: ProofTreeHeadOut(checkpoint=proof.head.note),
+)

@@ -25,30 +25,20 @@ render_signup = RowRenderer(
 )
 render_verified = RowRenderer(VerifiedEmailOut, VerifiedEmail, status=lambda _: SignupStatus.ACTIVE)
 render_email = RowRenderer(AccountEmailOut, AccountEmail)
-_render_account = RowRenderer(
-    AccountOut, PersonalAccount, computed=["emails", "portfolio_url", "unread", "protections"]
+render_account = RowRenderer(
+    AccountOut,
+    AccountView,
+    parts={"account": PersonalAccount},
+    emails=lambda view: list(map(render_email, view.emails)),
 )
 _render_session = RowRenderer(ExportedSessionOut, SessionRecord)
 _render_key = RowRenderer(ExportedKeyOut, ApiKeyRecord)
 
 
-def render_account(view: AccountView) -> AccountOut:
-    """Render an account, as its owner sees it."""
-    return _render_account(
-        view.account,
-        emails=list(map(render_email, view.emails)),
-        portfolio_url=view.portfolio_url,
-        unread=view.unread,
-        protections=view.protections,
-    )
-
-
-def render_export(export: AccountExport) -> AccountExportOut:
-    """Render all that the service keeps about an account."""
-    return AccountExportOut(
-        exported_at=export.exported_at,
-        account=render_account(export.view),
-        sessions=list(map(_render_session, export.sessions)),
-        api_keys=list(map(_render_key, export.api_keys)),
-        parts=export.parts,
-    )
+render_export = RowRenderer(
+    AccountExportOut,
+    AccountExport,
+    account=lambda export: render_account(export.view),
+    sessions=lambda export: list(map(_render_session, export.sessions)),
+    api_keys=lambda export: list(map(_render_key, export.api_keys)),
+)
