@@ -34,7 +34,7 @@ from psycopg.rows import TupleRow
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DisconnectionError
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from attestlab.core.clock import DatabaseClock
 from attestlab.core.db import copying, read_ahead
@@ -63,6 +63,7 @@ NO_ENCODING = (
 )
 
 Result = TypeVar("Result")
+_POOL_NUMBER = "attestlab_pool_number"
 
 
 @dataclass(frozen=True)
@@ -194,6 +195,8 @@ class Database:
         self.limits = limits
         self.clock = DatabaseClock()
         self._reachability = reachability
+        self._pool_number = 0  # of the engine's pool; the next one replaces it when its connections are closed
+        self._is_closed = False
         defaults = {name: value for name, value in CLIENT_OPTIONS.items() if name not in url.query}
         self.engine: Engine = create_engine(
             url, connect_args=defaults, pool_timeout=POOL_TIMEOUT_S, hide_parameters=True, **options
@@ -205,6 +208,7 @@ class Database:
         event.listen(self.engine, "checkout", _require_open)
         event.listen(self.engine, "checkout", lambda *_: on_connections(self._count_in_use()))
         event.listen(self.engine, "checkin", lambda *_: on_connections(self._count_in_use() - 1))
+        event.listen(self.engine, "checkin", self._close_if_replaced)
 
     def connect(self) -> Connection:
         """Take a connection from the pool.
@@ -241,7 +245,21 @@ class Database:
     def limit(self, limits: Limits) -> None:
         """Set the limits of all connections opened from now on, and close the idle ones."""
         self.limits = limits
+        self._replace_pool()
+
+    def close(self) -> None:
+        """Close the idle connections now, and each that a thread still uses when it returns that one."""
+        self._is_closed = True
+        self._replace_pool()
+
+    def _replace_pool(self) -> None:
+        self._pool_number += 1
         self.engine.dispose()
+
+    def _close_if_replaced(self, _connection: object, record: ConnectionPoolEntry) -> None:
+        """Close a connection that is returned to a pool from which no one takes it again."""
+        if self._is_closed or record.info.get(_POOL_NUMBER) != self._pool_number:
+            record.invalidate()
 
     def measure_clock(self) -> None:
         """Measure the database's clock."""
@@ -277,11 +295,12 @@ class Database:
             raise ValidationFailed(NO_ENCODING)
         return connection
 
-    def _configure(self, connection: LimitedConnection, _record: object) -> None:
+    def _configure(self, connection: LimitedConnection, record: ConnectionPoolEntry) -> None:
         """Set up a new connection in one statement: limits, time zone UTC, and synchronous commits.
 
         In a time zone east of Greenwich the last hours of the year 9999 cannot be read back.
         """
+        record.info[_POOL_NUMBER] = self._pool_number
         settings = self.limits.of_session()
         values = ", ".join(["(%s, %s)"] * len(settings))
         with connection.cursor() as cursor:

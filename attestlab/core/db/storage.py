@@ -364,7 +364,7 @@ class Storage:
         for reader in self._readers:
             reader.close()
         self._readers.clear()
-        self._engine.dispose()
+        (self._database.close if self._database else self._engine.dispose)()
 
 
 class NotBegun(OSError):

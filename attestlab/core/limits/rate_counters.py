@@ -370,7 +370,7 @@ class _TableStore:
             return result.fetchone() if result.returns_rows else None
 
     def close(self) -> None:
-        self._database.engine.dispose()
+        self._database.close()
         self._fallback.close()
 
 
