@@ -89,18 +89,7 @@ def _mint(lab: Installation, made: InitResult) -> Any:
 
 def _make_request(lab: Installation, application: Application, credential: Credential) -> Request:
     route = next(route for route in all_routes() if (route.method, route.path) == ("GET", "/v1/issuers"))
-    request = Request(
-        route=route,
-        method=route.method,
-        path=route.path,
-        path_values={},
-        headers={},
-        peer="127.0.0.1",
-        path_prefix="",
-        request_id="cost",
-        now=lab.clock.now(),
-        on_disconnect=lambda tell: None,
-    )
+    request = Request.without_connection(route, peer="127.0.0.1", request_id="cost", now=lab.clock.now())
     request.credential = credential
     return request
 

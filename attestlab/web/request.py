@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from threading import Event
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self
 
 from attestlab.core.errors import AuthInvalid, AuthRequired
 from attestlab.core.execution.worker_processes import OnDisconnect
@@ -124,6 +124,22 @@ class Request:
         self.payload: Payload | None = None
         self.unparsed = b""  # the body of a route that reads it itself: NDJSON, or what its sender signed
         self.respond_headers: dict[str, str] = {}
+
+    @classmethod
+    def without_connection(cls, route: Route, *, peer: str, request_id: str, now: datetime) -> Self:
+        """Make a request to a route without parameters that no client sent, such as one of a demo."""
+        return cls(
+            route=route,
+            method=route.method,
+            path=route.path,
+            path_values={},
+            headers={},
+            peer=peer,
+            path_prefix="",
+            request_id=request_id,
+            now=now,
+            on_disconnect=lambda end: None,  # there is no connection to lose
+        )
 
     def header(self, name: str) -> str | None:
         """Return a request header by name, ignoring case, or None if it was not sent."""

@@ -24,18 +24,7 @@ TIMES = 100  # in each round, so that what only some requests need is measured t
 def call_with(lab: Installation, site: Application, credential: Credential) -> Request:
     """Builds a request for `/v1/me` with this credential."""
     route = next(route for route in all_routes() if route.path == "/v1/me")
-    call = Request(
-        route=route,
-        method="GET",
-        path=route.path,
-        path_values={},
-        headers={},
-        peer="127.0.0.1",
-        path_prefix="",
-        request_id="cost",
-        now=lab.clock.now(),
-        on_disconnect=lambda tell: None,
-    )
+    call = Request.without_connection(route, peer="127.0.0.1", request_id="cost", now=lab.clock.now())
     call.credential = credential
     return call
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
@@ -35,18 +34,7 @@ def ask_in_vain(tx: Transaction, path: str, caller: Caller, *, at: datetime) -> 
     """Let a list's route refuse an agent that lacks its scope, and record that as a server does."""
     route = _LISTS[path]
     assert route.needs is not None, "a public route refuses no one"
-    request = Request(
-        route=route,
-        method=route.method,
-        path=route.path,
-        path_values={},
-        headers={},
-        peer=_ADDRESS,
-        path_prefix="",
-        request_id=generate_request_id(),
-        now=at,
-        on_disconnect=_stay_connected,
-    )
+    request = Request.without_connection(route, peer=_ADDRESS, request_id=generate_request_id(), now=at)
     request.caller = caller
     try:
         route.needs.require(caller)
@@ -55,7 +43,3 @@ def ask_in_vain(tx: Transaction, path: str, caller: Caller, *, at: datetime) -> 
         watch_denied(tx, caller, error, at=at)
     else:
         raise AssertionError(f"the agent may read {path}")
-
-
-def _stay_connected(end: Callable[[], None]) -> None:
-    """Never call `end`, because there is no connection."""
