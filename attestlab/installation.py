@@ -109,13 +109,13 @@ class Installation:
         self.storage = storage
         self.clock = clock
         self.keyring = keys
-        self.portal_url = portal_url = (settings.portal_url or "http://127.0.0.1").rstrip("/")
+        self.portal_url = portal_url = settings.public_url
         self.counters = Counters.open(storage.url, settings.data, reachability=storage.reachability)
         self.guard = HeadGuard(settings.data / HEAD_GUARD, is_shared=not storage.is_sqlite)
         self.fsck_record = FsckRecord(settings.data / FSCK_RECORD)
         self.log = Log(storage=storage, keyring=keys, clock=clock, guard=self.guard)
         self.status_lists = StatusListPublisher(storage=storage, log=self.log, clock=clock)
-        self.mails = Mails(keyring=keys, clock=clock)
+        self.mails = Mails(keyring=keys, clock=clock, settings=settings)
         self.mail_carrier = open_transport(settings.smtp_url, folder=settings.data / MAILDIR)
         self.mail_sender = Sender.parse(settings.mail_from)
         self.links = Links(self.portal_url, keys)
@@ -128,7 +128,6 @@ class Installation:
             storage=storage,
             clock=clock,
             mails=self.mails,
-            portal_url=self.portal_url,
             on_account_opened=self.deliveries.open_account,
             is_further_address=account_store.is_further_address,
         )
@@ -146,7 +145,6 @@ class Installation:
             counters=self.counters,
             mails=self.mails,
             sessions=self.identity.sessions,
-            portal_url=self.portal_url,
         )
         self.consumers = ConsumerAccounts(
             identity=self.identity,

@@ -209,6 +209,14 @@ class Settings(BaseSettings):
         return self.database_url or f"sqlite:///{self.data / 'records.db'}"
 
     @property
+    def public_url(self) -> str:
+        """The address at which people reach the service; one of this machine where no setting names it.
+
+        A server sets its own address, so only commands and labs in process lack one.
+        """
+        return (self.portal_url or "http://127.0.0.1").rstrip("/")
+
+    @property
     def has_stripe(self) -> bool:
         """Whether Stripe charges tenants: it needs both secrets."""
         return self.stripe_api_key is not None and self.stripe_webhook_secret is not None

@@ -22,8 +22,6 @@ from attestlab.core.standard_output import print_stderr
 if TYPE_CHECKING:
     from attestlab.orgs.rules import Plan
 
-PORTAL_URL_UNKNOWN = "Set ATTESTLAB_PORTAL_URL to the address of the service, and invite again."
-
 tenants = typer.Typer(no_args_is_help=True, help="Tenants of an installation.")
 consumers = typer.Typer(no_args_is_help=True, help="Consumers: people with an account.")
 
@@ -187,7 +185,10 @@ def consumer_invite(
         invited = lab.consumers.signups.invite(email)
     print_values({"email": invited.email, "invited_until": format_time(invited.until), "link": invited.link}, as_json)
     if lab.settings.portal_url is None:  # only a server knows its own port
-        print_stderr(f"Warning: the mailed link begins with {lab.portal_url}. {PORTAL_URL_UNKNOWN}")
+        print_stderr(
+            f"Warning: this link begins with {lab.portal_url}, because no setting names the address of the service. "
+            "The mail has the address of the server that sends it. Set ATTESTLAB_PORTAL_URL to print the same link."
+        )
 
 
 def _parse_plan(name: str) -> Plan:

@@ -134,7 +134,7 @@ class Deliveries:
         return item
 
     def _enqueue_mail(self, tx: Transaction, item: InboxItemRecord, recipient: Recipient) -> None:
-        issuer_name, link = _get_issuer_name(tx, item), self.links.share_url(item.attestation_id)
+        issuer_name, link = _get_issuer_name(tx, item), self._mailed_link(item.attestation_id)
         address = recipient.address
         if item.user_id is not None or recipient.is_invited:  # who joins a team by its mail needs no second account
             message = notification_mail(link, issuer_name=issuer_name)
@@ -142,7 +142,7 @@ class Deliveries:
             invitation = invite(
                 tx,
                 address,
-                portal_url=self.links.portal_url,
+                portal_url=self.mails.portal_url,
                 tenant_id=item.tenant_id,
                 actor=ACTOR,
                 at=item.created_at,
@@ -156,6 +156,9 @@ class Deliveries:
             text=message.text,
             at=item.created_at,
         )
+
+    def _mailed_link(self, attestation_id: UUID) -> str:
+        return f"{self.mails.portal_url}{self.links.share_path(attestation_id)}"
 
     def open_account(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> int:
         """Deliver all pending attestations for the address of a new account, however that comes to be.

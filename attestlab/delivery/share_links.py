@@ -29,7 +29,11 @@ class Links:
 
     def share_url(self, attestation_id: UUID) -> str:
         """Return the share link, which shows the verdict, the claims and the bundle."""
-        return f"{self.public_url(attestation_id)}?k={self.share_key(attestation_id)}"
+        return f"{self.portal_url}{self.share_path(attestation_id)}"
+
+    def share_path(self, attestation_id: UUID) -> str:
+        """Return what follows the portal's address in the share link."""
+        return f"/a/{attestation_id}?k={self.share_key(attestation_id)}"
 
     def share_key(self, attestation_id: UUID) -> str:
         """Derive the key that opens the claims on an attestation's page."""

@@ -43,17 +43,14 @@ class NewPassword:
 
 
 class PasswordResets:
-    """Resets of forgotten passwords; mailed links begin with `portal_url`."""
+    """Resets of forgotten passwords."""
 
-    def __init__(
-        self, *, storage: Storage, clock: Clock, counters: Counters, mails: Mails, sessions: Sessions, portal_url: str
-    ) -> None:
+    def __init__(self, *, storage: Storage, clock: Clock, counters: Counters, mails: Mails, sessions: Sessions) -> None:
         self.storage = storage
         self.clock = clock
         self.counters = counters
         self.mails = mails
         self.sessions = sessions
-        self.portal_url = portal_url
 
     def count_request(self, email: str, *, now: datetime) -> str:
         """Count a request for a mail to this address; return the address in lower case.
@@ -75,7 +72,8 @@ class PasswordResets:
             token = mailed_tokens.create_token(
                 tx, TokenPurpose.PASSWORD, str(subject), ttl=TOKEN_TTL, tenant_id=tenant_id, actor=ACTOR, at=now
             )
-            mail = _reset_mail(self.portal_url, token, until=now + TOKEN_TTL) if has_account else _unknown_mail()
+            until = now + TOKEN_TTL
+            mail = _reset_mail(self.mails.portal_url, token, until=until) if has_account else _unknown_mail()
             self.mails.enqueue(tx, tenant_id=tenant_id, recipient=address, subject=mail.subject, text=mail.text, at=now)
 
     def prepare(self, token: str, password: str) -> NewPassword:

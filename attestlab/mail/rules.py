@@ -15,6 +15,7 @@ LEASE_TTL = timedelta(minutes=2)  # longer than a delivery has until its final d
 LEASE_RENEWAL_INTERVAL_S = 30.0
 MAX_SUBJECT_CHARACTERS = 200
 MAX_NAME_IN_SUBJECT = 100  # characters, so that a long name leaves room for what the mail is about
+UNKNOWN_PORTAL = "\x00"  # stands for the portal's address until delivery; texts of clients lack this character
 MAX_DELIVERIES = 4  # concurrent deliveries of a process, so that a slow one does not delay the others
 
 

@@ -24,8 +24,16 @@ from attestlab.core.records.actors import SystemActor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.core.short_text import shorten
 from attestlab.mail import store
-from attestlab.mail.rules import LEASE_TTL, MAX_ATTEMPTS, MAX_SUBJECT_CHARACTERS, MailStatus, pause_after
+from attestlab.mail.rules import (
+    LEASE_TTL,
+    MAX_ATTEMPTS,
+    MAX_SUBJECT_CHARACTERS,
+    UNKNOWN_PORTAL,
+    MailStatus,
+    pause_after,
+)
 from attestlab.mail.store import MailRecord
+from attestlab.settings import Settings
 
 ACTOR = SystemActor("attestlab-mail")
 
@@ -43,11 +51,17 @@ class LeasedMail:
 
 
 class Mails:
-    """The queue of e-mails; the callbacks in `on_enqueued` run once new mails are durable."""
+    """The queue of e-mails; the callbacks in `on_enqueued` run once new mails are durable.
 
-    def __init__(self, *, keyring: Keyring, clock: Clock) -> None:
+    Links in mails begin with `portal_url`. A process that is no server may not know the portal's address: it writes
+    `UNKNOWN_PORTAL`, and the server that delivers the mail puts the address there.
+    """
+
+    def __init__(self, *, keyring: Keyring, clock: Clock, settings: Settings) -> None:
         self.keyring = keyring
         self.clock = clock
+        self.portal_url = settings.public_url if settings.portal_url else UNKNOWN_PORTAL
+        self._public_url = settings.public_url
         self.on_enqueued: list[Callable[[], None]] = []
 
     def enqueue(
@@ -99,12 +113,16 @@ class Mails:
         return is_leased
 
     def text_of(self, mail: LeasedMail) -> str:
-        """Unseal the mail's text.
+        """Unseal the mail's text, with the portal's address in its links.
 
         Raises:
             IntegrityFailed: the text was altered, or sealed under another key.
         """
-        return self.keyring.unseal_secret(mail.sealed, purpose=_purpose(mail.id)).decode()
+        return self.name_portal(self.keyring.unseal_secret(mail.sealed, purpose=_purpose(mail.id)).decode())
+
+    def name_portal(self, text: str) -> str:
+        """Put the portal's address, as this process knows it, where a text leaves it open."""
+        return text.replace(UNKNOWN_PORTAL, self._public_url)
 
     def mark_sent(self, tx: Transaction, mail_id: UUID) -> None:
         """Record the delivery, even if another process now holds the lease, and delete the text."""

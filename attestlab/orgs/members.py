@@ -82,7 +82,7 @@ class DependentsOnPeople(Protocol):
 
 
 class People:
-    """The members of a tenant; mailed links begin with `portal_url`.
+    """The members of a tenant.
 
     `is_further_address` tells which addresses consumers have beside their primary ones.
 
@@ -95,7 +95,6 @@ class People:
         storage: Storage,
         clock: Clock,
         mails: Mails,
-        portal_url: str,
         on_account_opened: OnAccountOpened,
         is_further_address: Callable[[Execute, str], bool],
     ) -> None:
@@ -104,7 +103,6 @@ class People:
         self.mails = mails
         self.on_account_opened = on_account_opened
         self.is_further_address = is_further_address
-        self.portal_url = portal_url
         self.dependents: list[DependentsOnPeople] = []
 
     def invite(self, person: UserIn, *, caller: Caller, tx: Transaction | None = None) -> UserRecord:
@@ -130,7 +128,7 @@ class People:
             invitation = Invitation(role.value, role_rules.hash_invitation(token), until)
             row = self._invite_or_renew(tx, address, name, invitation, caller, now)
             message = (
-                invitations.invitation_mail(self.portal_url, token, team_name=tenant.name, until=until)
+                invitations.invitation_mail(self.mails.portal_url, token, team_name=tenant.name, until=until)
                 if row.invitation_sha256 is not None
                 else invitations.shadowed_mail(team_name=tenant.name)
             )

@@ -4,6 +4,7 @@ from pydantic import ConfigDict, Field
 
 from attestlab.core.errors import NotFound, PermissionDenied, ValidationFailed
 from attestlab.core.shapes import In
+from attestlab.delivery.share_links import Links
 from attestlab.orgs.members import People
 from attestlab.portal.page_forms import PRIVATE_FORM, PRIVATE_PAGE, describe_error, to_response
 from attestlab.web.executor import Executor
@@ -64,7 +65,7 @@ async def get_invitation_page(query: InvitationQuery, people: People, executor: 
     raises=(NotFound, PermissionDenied),
 )
 async def send_invitation_form(
-    request: Request, body: InvitationForm, people: People, executor: Executor
+    request: Request, body: InvitationForm, people: People, links: Links, executor: Executor
 ) -> RawResponse:
     """Accept an invitation with the form of its page.
 
@@ -74,7 +75,7 @@ async def send_invitation_form(
 
     try:
         invitation = await executor.read(people.find_invitation, body.token)
-        if not is_own_origin(request.header("Origin"), request.header("Host"), people.portal_url):
+        if not is_own_origin(request.header("Origin"), request.header("Host"), links.portal_url):
             problem = "This form was sent from another page. Send it from here."
             return to_response(invitation_page.form_page(invitation, body.token, problem=problem, status=403))
         prepared = await executor.hash_password(people.prepare_join, body.token, body.password)

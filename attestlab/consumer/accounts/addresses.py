@@ -39,17 +39,16 @@ class AccountEmail(NamedTuple):
 
 
 class Addresses:
-    """Addresses of consumers' accounts; mailed links begin with `portal_url`.
+    """Addresses of consumers' accounts.
 
     `tx` is the unit of work to join; without it, a verb commits its own.
     """
 
-    def __init__(self, *, storage: Storage, clock: Clock, counters: Counters, mails: Mails, portal_url: str) -> None:
+    def __init__(self, *, storage: Storage, clock: Clock, counters: Counters, mails: Mails) -> None:
         self.storage = storage
         self.clock = clock
         self.counters = counters
         self.mails = mails
-        self.portal_url = portal_url
 
     def count_mail(self, email: str, *, now: datetime) -> str:
         """Count the mail that adds this address; return the address in lower case.
@@ -131,9 +130,9 @@ class Addresses:
             tx, TokenPurpose.ADDRESS, str(row.id), ttl=rules.SIGNUP_TTL, tenant_id=tenant_id, actor=caller, at=now
         )
         if store.is_taken(tx.exec, row.email):
-            mail = messages.taken_address_mail(self.portal_url)
+            mail = messages.taken_address_mail(self.mails.portal_url)
         else:
-            mail = messages.further_address_mail(self.portal_url, token, until=until)
+            mail = messages.further_address_mail(self.mails.portal_url, token, until=until)
         self.mails.enqueue(tx, tenant_id=tenant_id, recipient=row.email, subject=mail.subject, text=mail.text, at=now)
 
     def _swap(

@@ -26,7 +26,6 @@ class ConsumerAccounts:
             mails=mails,
             orgs=orgs,
             identity=identity,
-            portal_url=portal_url,
         )
         self.verification = EmailVerification(
             storage=storage,
@@ -36,5 +35,5 @@ class ConsumerAccounts:
             identity=identity,
             on_address_verified=on_address_verified,
         )
-        self.addresses = Addresses(storage=storage, clock=clock, counters=counters, mails=mails, portal_url=portal_url)
+        self.addresses = Addresses(storage=storage, clock=clock, counters=counters, mails=mails)
         self.accounts = Accounts(storage=storage, clock=clock, identity=identity, orgs=orgs, portal_url=portal_url)

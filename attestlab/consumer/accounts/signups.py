@@ -77,7 +77,7 @@ class Invited(NamedTuple):
 
 
 class Signups:
-    """Sign-ups of consumers; mailed links begin with `portal_url`.
+    """Sign-ups of consumers.
 
     `tx` is the unit of work to join; without it, a verb commits its own.
     """
@@ -91,7 +91,6 @@ class Signups:
         mails: Mails,
         orgs: Orgs,
         identity: Identity,
-        portal_url: str,
     ) -> None:
         self.storage = storage
         self.clock = clock
@@ -99,7 +98,6 @@ class Signups:
         self.mails = mails
         self.orgs = orgs
         self.identity = identity
-        self.portal_url = portal_url
 
     def prepare(self, signup: SignupIn, *, peer: str, now: datetime) -> PreparedSignup:
         """Validate a sign-up, count it and hash its password; slow, whether the address has an account or not.
@@ -167,11 +165,12 @@ class Signups:
             if store.is_taken(tx.exec, address):
                 raise Conflict("This address belongs to an account already.", details={"reason": "address_taken"})
             now, tenant_id = self.clock.now(), org_store.get_operator_id(tx)
-            link = invite(tx, address, portal_url=self.portal_url, tenant_id=tenant_id, actor=COMMAND_LINE, at=now)
+            portal_url = self.mails.portal_url
+            link = invite(tx, address, portal_url=portal_url, tenant_id=tenant_id, actor=COMMAND_LINE, at=now)
             until = now + rules.INVITATION_TTL
-            mail = messages.invitation_mail(self.portal_url, link, until=until)
+            mail = messages.invitation_mail(portal_url, link, until=until)
             self.mails.enqueue(tx, tenant_id=tenant_id, recipient=address, subject=mail.subject, text=mail.text, at=now)
-        return Invited(address, until, link)
+        return Invited(address, until, self.mails.name_portal(link))
 
     def find_invited(self, token: str) -> str:
         """Return the address that an invitation is for; it stays open.
@@ -231,11 +230,12 @@ class Signups:
         self.mails.enqueue(tx, tenant_id=tenant_id, recipient=address, subject=mail.subject, text=mail.text, at=at)
 
     def _choose_mail(self, token: str, *, has_signup: bool, is_taken: bool, until: datetime) -> MailText:
+        portal_url = self.mails.portal_url
         if is_taken:
-            return messages.known_address_mail(self.portal_url)
+            return messages.known_address_mail(portal_url)
         if not has_signup:
-            return messages.no_signup_mail(self.portal_url)
-        return messages.verification_mail(self.portal_url, token, until=until)
+            return messages.no_signup_mail(portal_url)
+        return messages.verification_mail(portal_url, token, until=until)
 
     def _count_signup(self, peer: str, now: datetime) -> None:
         key = f"signup:peer:{rate_limit_key(peer)}"
