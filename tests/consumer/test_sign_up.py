@@ -156,6 +156,7 @@ def test_of_several_sign_ups_for_one_address_the_first_token_wins(portal: Consum
     assert portal.login().status_code == 200
 
 
+@pytest.mark.both_engines
 def test_concurrent_verifications_open_one_account(portal: ConsumerPortal) -> None:
     portal.sign_up()
     token = portal.token_of()
@@ -236,6 +237,7 @@ def test_the_operator_invites_an_address_without_an_account(portal: ConsumerPort
         portal.lab.consumers.signups.invite(ADA)
 
 
+@pytest.mark.both_engines
 def test_one_of_concurrent_sign_ups_has_the_invitation(portal: ConsumerPortal) -> None:
     token = make_invitation(portal.lab, ADA)
 
