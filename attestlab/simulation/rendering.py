@@ -6,8 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from attestlab.core.row_rendering import RowRenderer
 from attestlab.policy.rendering import render_counterfactual
-from attestlab.simulation.service import SimulationRun
-from attestlab.simulation.shapes import GroupOut, KeptReportOut, RuleEffectOut, SimulationOut, SweptOut
+from attestlab.simulation.service import IsolatedRows, SimulationRun
+from attestlab.simulation.shapes import (
+    GroupOut,
+    KeptReportOut,
+    RuleAloneOut,
+    RuleEffectOut,
+    RuleSegmentOut,
+    SimulationOut,
+    SweptOut,
+)
 from attestlab.simulation.signing import SignedReport
 
 render_report = RowRenderer(KeptReportOut, SignedReport, report_digest="digest", report="content")
@@ -26,6 +34,7 @@ def render_simulation(signed: SignedReport, run: SimulationRun) -> SimulationOut
             "rules": [RuleEffectOut.model_validate(row) for row in run.rules],
             "sweep": None if run.sweep is None else _render_sweep(run.sweep),
             "sweeps": list(map(_render_sweep, run.sweeps)),
+            "alone": None if run.isolated is None else _render_isolated(run.isolated),
             "truncated": [],
         }
     )
@@ -40,7 +49,26 @@ def _find_truncated(shown: SimulationOut) -> list[str]:
         "why": (sum(each.count for each in shown.why), flipped),
         "groups": (sum(each.count for each in shown.groups), shown.decided),
     }
+    if shown.alone is not None:
+        listed = {"alone.segments": shown.alone.segments, "alone.targets": shown.alone.targets}
+        counted |= {name: (sum(each.hits for each in rows), shown.alone.hits) for name, rows in listed.items()}
     return [name for name, (count, total) in counted.items() if count < total]
+
+
+def _render_isolated(isolated: IsolatedRows) -> RuleAloneOut:
+    return RuleAloneOut.model_validate(
+        {
+            **isolated.effect,
+            "segments": list(map(_render_segment, isolated.segments)),
+            "targets": list(map(_render_segment, isolated.targets)),
+        }
+    )
+
+
+def _render_segment(row: Mapping[str, object]) -> RuleSegmentOut:
+    counted = {name: row[name] for name in RuleSegmentOut.model_fields if name != "segments"}
+    segments = {name.removeprefix("@"): value for name, value in row.items() if name not in counted}
+    return RuleSegmentOut.model_validate({"segments": segments, **counted})
 
 
 def _render_sweep(rows: Sequence[Mapping[str, object]]) -> list[SweptOut]:

@@ -11,12 +11,14 @@ reconstructed, because decisions store neither.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from attestlab.policy.evaluation.policy_set import PolicySetMember
 from attestlab.policy.language.ast import Rule
 from attestlab.policy.language.attributes import PLATFORM, RISK_ATTRIBUTES, RISK_ENTITIES
 from attestlab.policy.sql.compiler import (
     WORD_BITS,
+    case_sql,
     clear_lowest_bit,
     decided_sql,
     first_sql,
@@ -32,6 +34,7 @@ from attestlab.simulation.history import History
 from attestlab.simulation.query_session import QuerySession
 from attestlab.simulation.scenarios import Scenario, ScenarioSets
 
+MAX_SEGMENT_ROWS = 100  # of what one rule does
 MAX_ROWS = 1_000  # of a frame that could have more; the most frequent rows come first
 _RESERVED_COLUMNS = {"from", "to", "count", "n", "number", "policy_before", "rule_before", "policy_after", "rule_after"}
 
@@ -174,6 +177,37 @@ def marginal(scenario: Scenario) -> str:
     return (
         "SELECT rule, effect, coalesce(would_allow, 0) AS would_allow, coalesce(would_deny, 0) AS would_deny "
         f"FROM ({_rules_query(rules)}) LEFT JOIN ({summed}) USING (place) ORDER BY place"
+    )
+
+
+def alone(scenario: Scenario, rule: Rule, by: Mapping[str, str]) -> str:
+    """Return the query of what one rule of the draft does, by segment: `hits`, `decisive`, `would_allow`, `would_deny`.
+
+    `by` has the expression of each segment by its name; the segments in which the rule changes most come first.
+    """
+    policy, place = scenario.draft.policy, scenario.rules.index(rule)
+    rest = replace(policy, rules=tuple(each for each in policy.rules if each != rule))
+    others, is_enforced = decision_queries.others_allow(scenario), scenario.draft.is_enforced
+    marks = {
+        "@hit": rule_sql(rule),
+        "@decides": f"abs({first_sql(policy)}) - 1 = {place}",
+        "@with": f"({others}) AND ({case_sql(policy)})" if is_enforced else others,
+        "@without": f"({others}) AND ({case_sql(rest)})" if is_enforced else others,
+    }
+    segments = [f"{text} AS {_segment_column(path)}" for path, text in by.items()]
+    columns = [COUNT, *segments, *(f'{text} AS "{name}"' for name, text in marks.items())]
+    conditions = {
+        "hits": '"@hit"',
+        "decisive": '"@decides"',
+        "would_allow": '"@without" AND NOT "@with"',
+        "would_deny": '"@with" AND NOT "@without"',
+    }
+    names = [_segment_column(path) for path in by]
+    sums = [f"coalesce(sum({COUNT}) FILTER ({text}), 0)::BIGINT AS {name}" for name, text in conditions.items()]
+    order = ", ".join(["would_allow + would_deny DESC", "hits DESC", *names])
+    return (
+        f"SELECT {', '.join([*names, *sums])} FROM (SELECT {', '.join(columns)} FROM contexts) "
+        f"GROUP BY ALL HAVING hits > 0 ORDER BY {order} LIMIT {MAX_SEGMENT_ROWS}"
     )
 
 

@@ -51,11 +51,19 @@ LONG_HISTORY = 20_000  # entries of a tenant's audit trail, which has every deci
 MAX_CONCURRENT_SIMULATIONS = 2  # per process; each may take a gigabyte, and a thread of the shared pool
 
 
+class IsolatedRows(NamedTuple):
+    """What one rule of a draft does alone, as rows: in all, by segment and by target (`Simulation.isolate`)."""
+
+    effect: Mapping[str, object]
+    segments: Sequence[Mapping[str, object]]
+    targets: Sequence[Mapping[str, object]]
+
+
 class SimulationRun(NamedTuple):
     """A report that is not stored yet, and additional results.
 
-    `groups` are as of `Simulation.decide`, `rules` have coverage and marginal effect; `sweep` and `counterfactual` are
-    None unless requested, and `sweeps` has the rows of each requested one.
+    `groups` are as of `Simulation.decide`, `rules` have coverage and marginal effect; `sweep`, `counterfactual` and
+    `isolated` are None unless requested, and `sweeps` has the rows of each requested one.
     """
 
     report: ComposedReport
@@ -64,6 +72,7 @@ class SimulationRun(NamedTuple):
     sweep: Sequence[Mapping[str, object]] | None
     sweeps: Sequence[Sequence[Mapping[str, object]]]
     counterfactual: Counterfactual | None
+    isolated: IsolatedRows | None
 
 
 class Simulations:
@@ -148,7 +157,8 @@ class Simulations:
             effects = {row["rule"]: row for row in simulation.marginal().rows()}
             rule_effects = [{**row, **effects[row["rule"]]} for row in simulation.coverage().rows()]
             groups = simulation.decide().rows()
-            return SimulationRun(report, groups, rule_effects, sweep_rows, further, counterfactual_change)
+            isolated = None if options.rule is None else _isolate(simulation, options.rule, rule_effects)
+            return SimulationRun(report, groups, rule_effects, sweep_rows, further, counterfactual_change, isolated)
 
     def compose(self, simulation: Simulation, draft: PolicyDraft, *, caller: Caller) -> ComposedReport:
         """Compose the report of a simulation, without storing it.
@@ -265,6 +275,12 @@ class Simulations:
         return Simulation(
             QuerySession(duckdb_connection), history, scenario, registry, by=by, recorded=load_recorded, reporter=report
         )
+
+
+def _isolate(simulation: Simulation, rule: str, effects: Sequence[Mapping[str, object]]) -> IsolatedRows:
+    found = simulation.isolate(rule)
+    (effect,) = (each for each in effects if each["rule"] == rule)
+    return IsolatedRows(effect, found.segments.rows(), found.targets.rows())
 
 
 def _run_sweep(

@@ -55,6 +55,8 @@ class SimulateIn(In, wire_name="simulation_input", source="CONTRACT 9"):
     """The number of values of each threshold. Format: 1-1000, by default 200."""
     counterfactual: Annotated[str | None, Field(max_length=64)] = None
     """A past decision to find the smallest change for. Format: a decision id."""
+    rule: Annotated[str | None, Field(max_length=64)] = None
+    """A rule of the draft to look at alone: what it denies or allows, and for whom. Format: 1-64 characters."""
 
     @model_validator(mode="after")
     def _says_something(self) -> "SimulateIn":
@@ -191,6 +193,30 @@ class RuleEffectOut(Out, wire_name="simulation_rule", source="CONTRACT 9"):
     """Decisions that would be denied without it. Format: 0 or more."""
 
 
+class RuleSegmentOut(Out, wire_name="simulation_rule_segment", source="docs/http.md"):
+    """What a rule of the draft does in one segment."""
+
+    segments: dict[str, object]
+    """The values that these decisions share. Format: one member per entry of by, or target_id."""
+    hits: int
+    """The number of decisions that the rule matches. Format: 1 or more."""
+    decisive: int
+    """The number of decisions in which it decides its policy. Format: 0 or more."""
+    would_allow: int
+    """Decisions that would be allowed without it. Format: 0 or more."""
+    would_deny: int
+    """Decisions that would be denied without it. Format: 0 or more."""
+
+
+class RuleAloneOut(RuleEffectOut, wire_name="simulation_rule_alone", source="docs/http.md"):
+    """What one rule of the draft does alone: the draft with it against the draft without it, and for whom."""
+
+    segments: list[RuleSegmentOut]
+    """Its effect by segment. Format: at most 100; those that it changes most first."""
+    targets: list[RuleSegmentOut]
+    """Its effect by the target of the decisions, by default the issuer. Format: at most 100, as segments."""
+
+
 class SweptOut(Out, wire_name="simulation_swept", source="CONTRACT 9"):
     """The result for one value of a threshold (or two)."""
 
@@ -303,8 +329,13 @@ class SimulationOut(ReportOut, source="CONTRACT 9"):
     """The outcome for each value of a threshold. Format: null if none was requested."""
     sweeps: Sequence[list[SweptOut]]
     """The outcomes of the requested `sweeps`, each as `sweep`. Format: in the order of the request."""
+    alone: RuleAloneOut | None
+    """What the requested `rule` does alone; not in the signed report. Format: null if none was requested.
+    Source: docs/http.md.
+    """
     truncated: list[str]
-    """The lists that have more rows than this answer; the largest rows come first. Format: of flips, why and groups.
+    """The lists that have more rows than this answer; the largest rows come first.
+    Format: of flips, why, groups, alone.segments and alone.targets.
     Source: docs/policies.md.
     """
 

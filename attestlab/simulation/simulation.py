@@ -46,6 +46,14 @@ class SimulationComparison:
     examples: Frame
 
 
+@dataclass(frozen=True)
+class IsolatedRule:
+    """What one rule of a draft does, by segment and by the target of the decisions."""
+
+    segments: Frame
+    targets: Frame
+
+
 class Simulation:
     """A draft with its history; made by `Simulations.of`, used by one thread, cancelled by any.
 
@@ -188,6 +196,23 @@ class Simulation:
         """Return the flips if one rule of the draft were removed: `rule`, `effect`, `would_allow`, `would_deny`."""
         self._require(self.by)
         return self.session.frame(report_queries.marginal(self.scenario))
+
+    def isolate(self, rule_id: str) -> IsolatedRule:
+        """Return what one rule of the draft does alone, by the segments of the simulation and by target.
+
+        Columns: the segments, `hits`, `decisive`, and the flips without it, `would_allow` and `would_deny`; at most
+        100 rows where it matches, those that it changes most first.
+
+        Raises:
+            ValidationFailed: the draft has no such enforced rule.
+        """
+        rule = next((each for each in self.scenario.rules if each.id == rule_id), None)
+        if rule is None:
+            message = f"The draft has no enforced rule {rule_id!r}; name one of its `rules`."
+            raise ValidationFailed.of("/rule", "unknown_rule", message)
+        self._require([*self.by, TARGET_SEGMENT])
+        asked = map(self._plain_columns, (self.by, [TARGET_SEGMENT]))
+        return IsolatedRule(*(self.session.frame(report_queries.alone(self.scenario, rule, by)) for by in asked))
 
     def self_check(self) -> SelfCheck:
         """Evaluate the recorded sets again, and count decisions that do not reproduce.

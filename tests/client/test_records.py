@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from attestlab.client.analysis.records import Records
-from attestlab.client.handles.policies import SweptValues
+from attestlab.client.handles.simulation_parts import SweptValues
 from attestlab.core.shapes import Moment, Out, one_of
 from attestlab.issuers.rules import TrustTier
 from attestlab.simulation.shapes import FlipOut, SweptOut

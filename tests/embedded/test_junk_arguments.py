@@ -143,6 +143,7 @@ def make_values(subjects: dict[str, Any], folder: Path) -> dict[str, Any]:
         **{
             "undo_seconds": 10,
             "text": "A new device.",
+            "rule": "old-key",
             "person": uuid4(),
             "by": "device",
             "cases": [],

@@ -282,7 +282,7 @@ VERBS = {
     **dict.fromkeys(("df", "pl", "arrow", "rel", "head", "sql"), Kind.STREAM),
     **dict.fromkeys(("to_parquet", "save"), Kind.FILE),
     **dict.fromkeys(("deliveries", "entity", "graph", "groups", "drift", "blast_radius"), Kind.CUT),
-    **dict.fromkeys(("simulate", "sweep"), Kind.CUT),
+    **dict.fromkeys(("simulate", "sweep", "isolate"), Kind.CUT),
     **dict.fromkeys(("plans", "addons", "usage"), Kind.BOUNDED),
     **dict.fromkeys(("attributes", "event_types", "analyze", "mapping", "steps", "examine_bundle"), Kind.BOUNDED),
     **dict.fromkeys(("change_mapping", "judge_logins", "replay", "demo_world"), Kind.WHOLE),

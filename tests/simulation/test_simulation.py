@@ -110,6 +110,9 @@ def test_comparison_is_difference_of_two_policy_sets(
         )
 
 
+ALONE = ("hits", "decisive", "would_allow", "would_deny")
+
+
 @pytest.mark.more_in_soak
 @SOME
 @given(data=st.data(), raw=CONTEXTS)
@@ -124,7 +127,10 @@ def test_coverage_and_marginal_agree_with_evaluator(
 
     with make_simulation(path, scenario) as simulation:
         covered, marginal = simulation.coverage().rows(), simulation.marginal().rows()
+        isolated = [simulation.isolate(each.id).segments.rows() for each in policy.enforced_rules]
 
+    effects = [{**hit, **flipped} for hit, flipped in zip(covered, marginal, strict=True)]
+    assert isolated == [[{name: each[name] for name in ALONE}] if each["hits"] else [] for each in effects]
     assert [(row["rule"], row["hits"], row["decisive"]) for row in covered] == [
         (each.id, sum(each.id in d.matched for d in said), sum(d.matched[:1] == (each.id,) for d in said))
         for each in policy.enforced_rules

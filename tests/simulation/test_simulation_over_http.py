@@ -328,3 +328,38 @@ def test_reports_of_other_tenants_are_not_found(tenant_clients: TenantClients, k
         assert other.post(SIMULATE, json={"policy": RAW, "policy_id": policy}).status_code == 404
         assert simulated(other, policy=RAW)["decided"] == 0
     assert key.get(f"/v1/policies/simulations/{'0' * 64}").status_code == 404
+
+
+def test_one_rule_is_looked_at_alone_for_whom(key: httpx.Client) -> None:
+    answer = simulated(key, policy=RAW, by=["trust_tier"], rule="young")
+
+    counts = {"hits": 2, "decisive": 2, "would_allow": 2, "would_deny": 0}
+    assert answer["alone"] == {
+        **{"rule": "young", "effect": "DENY", "priority": 1, **counts},
+        "segments": [{"segments": {"trust_tier": "BASIC"}, **counts}],
+        "targets": [{"segments": {"target_id": None}, **counts}],
+    }
+    assert simulated(key, policy=RAW)["alone"] is None
+
+
+def test_a_rule_that_others_outvote_changes_nothing_alone(key: httpx.Client) -> None:
+    answer = simulated(key, policy=RAW | {"default_effect": "ALLOW"}, by=["trust_tier"], rule="basic")
+
+    alone = answer["alone"]
+    assert (alone["hits"], alone["decisive"], alone["would_allow"], alone["would_deny"]) == (4, 2, 0, 0)
+    assert [(each["hits"], each["would_deny"]) for each in alone["segments"]] == [(4, 0)]
+
+
+def test_a_rule_that_the_draft_lacks_is_refused_by_name(key: httpx.Client) -> None:
+    refused = key.post(SIMULATE, json={"policy": RAW, "rule": "old"})
+
+    assert refused.status_code == 400
+    assert "The draft has no enforced rule 'old'" in refused.text
+    assert "/rule" in refused.text
+
+
+def test_segments_of_a_rule_that_are_left_out_are_named(key: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attestlab.simulation.report_queries.MAX_SEGMENT_ROWS", 1)
+    answer = simulated(key, policy=RAW, by=["key.age_days"], rule="young")
+
+    assert (len(answer["alone"]["segments"]), answer["truncated"]) == (1, ["alone.segments"])

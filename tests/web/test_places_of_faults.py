@@ -157,6 +157,7 @@ FAULTS = [
     Fault("analyze_policy", {}, ""),
     Fault("simulate_policy", {}, ""),
     Fault("simulate_policy", {"policy": POLICY, "by": ["nowhere"]}, "/by/0"),
+    Fault("simulate_policy", {"policy": POLICY, "rule": "nowhere"}, "/rule"),
     Fault("simulate_policy", {"policy": POLICY, "sweep": [THRESHOLD]}, "/sweep/0/rule_id"),
     Fault("simulate_policy", {"policy": POLICY, "from": PAST, "to": PAST}, "/to"),
     Fault("evaluate_policies", {"action": "MINT", "target_type": "ISSUER", "context": {}}, "/target_id"),

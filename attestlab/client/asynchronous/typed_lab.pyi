@@ -927,6 +927,17 @@ class AsyncPolicyNoun:
         """Return a policy with its newest document."""
     async def head(self, count: int = 5) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
+    async def isolate(
+        self,
+        policy: PolicyOrDocument,
+        rule: str,
+        *,
+        replaces: PolicyLike | None = None,
+        since: When | None = None,
+        until: When | None = None,
+        by: Iterable[str] | str = (),
+    ) -> AsyncSimulation:
+        """Simulate a policy with one of its rules and without it; the difference is in `alone`."""
     def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncListing[AsyncPolicySummary]:
         """List all objects, newest first; these have no filters."""
     async def pl(self) -> pl.DataFrame:

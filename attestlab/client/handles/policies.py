@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, Self, cast
+from typing import ClassVar, Self, cast
 from uuid import UUID
 
 from pydantic import model_validator
@@ -13,10 +13,10 @@ from attestlab.client import arguments, card_contents, policy_documents
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.handles.base import Handle
+from attestlab.client.handles.simulation_parts import RuleAlone, SweptValues
 from attestlab.client.progress import show_progress
 from attestlab.client.service_client import Json, ServiceClient, path_of
 from attestlab.core.errors import NotFound, ValidationFailed
-from attestlab.core.extras import naming_extras
 from attestlab.policy.decision_shapes import DecisionOut, DiagnosticOut, EvaluateOut, ExplainedPolicyOut
 from attestlab.policy.shapes import (
     AnalysisOut,
@@ -33,16 +33,11 @@ from attestlab.simulation.shapes import (
     ReasonOut,
     RuleEffectOut,
     SimulationOut,
-    SweptOut,
     TransitionOut,
     WithoutRiskOut,
 )
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 MAX_BY = 3  # attributes that a simulation counts by
-_SWEPT = ("value", "second_value")
 ThresholdLike = tuple[str, str] | tuple[str, str, str] | Mapping[str, object]
 
 
@@ -143,22 +138,6 @@ class VersionHandle(PolicyVersionSummaryOut, Handle):
         return cast("dict[str, object]", self._client.get(path)["document"])
 
 
-class SweptValues(Records[SweptOut]):
-    """The result for every value of one threshold, or of two, which are the columns `value` and `second_value`."""
-
-    shape: ClassVar = SweptOut
-
-    def arrow(self) -> pa.Table:
-        """Return the results as a pyarrow Table."""
-        with naming_extras():
-            import pyarrow as pa
-
-        counts = super().arrow()
-        columns = [*zip(*(each.values for each in self), strict=True)] or [()]
-        values = {name: pa.array(column, pa.float64()) for name, column in zip(_SWEPT, columns, strict=False)}
-        return pa.table({**values, **{name: counts[name] for name in counts.column_names if name != "values"}})
-
-
 class SimulationHandle(SimulationOut, Handle):
     """What a policy would have decided in the past, compared with what was decided."""
 
@@ -173,6 +152,7 @@ class SimulationHandle(SimulationOut, Handle):
     without_risk: Records[WithoutRiskOut]
     sweep: SweptValues | None
     sweeps: list[SweptValues]
+    alone: RuleAlone | None
 
     @model_validator(mode="after")
     def _name_segments(self) -> Self:

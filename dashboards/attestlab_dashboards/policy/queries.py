@@ -13,9 +13,9 @@ from attestlab.client.handles.policies import (
     PolicyHandle,
     PolicySummaryHandle,
     SimulationHandle,
-    SweptValues,
     VersionHandle,
 )
+from attestlab.client.handles.simulation_parts import SweptValues
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.orgs.rules import Scope
 from attestlab.policy.formats.toml import format_toml

@@ -235,7 +235,7 @@ def visit_policies(tour: TourRecorder) -> None:
     tour.call("get_policy_version", key, version=1, **place)
     tour.call("shadow_policy", key, **place)
     tour.call("analyze_policy", key, {"policy_id": made["id"], "against": POLICY})
-    report = tour.call("simulate_policy", key, {"policy_id": made["id"], "by": ["jurisdiction"]})
+    report = tour.call("simulate_policy", key, {"policy_id": made["id"], "by": ["jurisdiction"], "rule": "active"})
     tour.call("get_simulation_report", key, digest=report["report_digest"])
     tour.call("get_simulation_jwks", key)
     with make_client(tour.access.url, token=tour.account.colleague) as colleague:  # not the author
