@@ -32,7 +32,7 @@ _NOUNS, _PLURALS = {"ip": "address"}, {"ip": "addresses"}
 _GRID, _INK = "#E3E6EB", "#16202E"
 _STATES = {"ok": "#8FD3B0", "FAILED": "#F0908A", "open": "#F2D492", "skipped": "#EDF0F4"}  # behind dark words
 _LOOK = {
-    "fig_size": 100,  # percent; hvPlot has a size of its own
+    "fig_size": 100,  # percent; hvPlot has another default
     "fontsize": {"title": 12, "labels": 10, "ticks": 9, "legend": 9, "legend_title": 9},
     "show_frame": False,
     "backend": "matplotlib",

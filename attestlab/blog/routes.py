@@ -46,8 +46,8 @@ _computed = {
     "tags": lambda row: json.loads(row.tags),
     "author": lambda row: BlogAuthorOut(id=row.author_id, name=row.author_name),
 }
-_render_post = RowRenderer(BlogPostOut, BlogPostRecord, computed=["url"], **_computed)
-_render_summary = RowRenderer(BlogPostSummaryOut, BlogPostRecord, computed=["url"], **_computed)
+_render_post = RowRenderer(BlogPostOut, BlogPostRecord, computed=["url"], parts={}, **_computed)
+_render_summary = RowRenderer(BlogPostSummaryOut, BlogPostRecord, computed=["url"], parts={}, **_computed)
 _render_update = RowRenderer(BlogPostUpdateOut, BlogPostRecord)
 
 

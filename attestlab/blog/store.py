@@ -19,6 +19,7 @@ from attestlab.blog.tables import (
     BlogPostRecord,
     BlogSlug,
 )
+from attestlab.core.db.conditions import holds_text
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.errors import NotFound
 from attestlab.core.filters import build_conditions
@@ -65,7 +66,7 @@ def page(connection: Connection, query: BlogPostsQuery, *, before: UUID | None, 
     """List posts of any state, newest first."""
     found = _select(query, query.tag)
     if query.q is not None:
-        found = found.where(or_(*(_mentions(posts.c[name], query.q) for name in ("title", "excerpt", "content"))))
+        found = found.where(or_(*(holds_text(posts.c[name], query.q) for name in ("title", "excerpt", "content"))))
     if before is not None:
         found = found.where(posts.c.id < before)
     return fetch_all(connection.execute(found.order_by(posts.c.id.desc()).limit(limit)), BlogPostRecord)
@@ -94,16 +95,8 @@ def _select(query: BlogPostsQuery | PublicPostsQuery, tag: str | None) -> Select
 
 
 def _has_tag(tag: str) -> ColumnElement[bool]:
-    return _holds(posts.c.tags, literal(encode_tags([tag])[1:-1]))
-
-
-def _mentions(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
-    return _holds(func.lower(column), func.lower(text))
-
-
-def _holds(column: ColumnElement[str], text: ColumnElement[str]) -> ColumnElement[bool]:
-    """Look for a text as it is: LIKE has wildcards, and ignores case on SQLite alone."""
-    return func.replace(column, text, "") != column
+    """Look for a tag as it is: LIKE has wildcards, and ignores case on SQLite alone."""
+    return func.replace(posts.c.tags, literal(encode_tags([tag])[1:-1]), "") != posts.c.tags
 
 
 def encode_tags(tags: Sequence[str]) -> str:

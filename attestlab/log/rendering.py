@@ -19,7 +19,7 @@ INCLUSION_SOURCES: Mapping[str, str | Callable[[InclusionProof], object]] = {
     "root_hash": lambda proof: sha256_name(proof.root),
     "hashes": lambda proof: [sha256_name(each) for each in proof.hashes],
 }
-render_inclusion = RowRenderer(InclusionOut, InclusionProof, computed=(), **INCLUSION_SOURCES)
+render_inclusion = RowRenderer(InclusionOut, InclusionProof, computed=(), parts={}, **INCLUSION_SOURCES)
 render_checkpoint = RowRenderer(
     CheckpointOut,
     LogCheckpointRecord,

@@ -173,7 +173,7 @@ def test_final_status_never_changes(
     assert read_log_entries(lab) == before
 
 
-def test_prepared_mint_cannot_supersede_an_attestation_revoked_meanwhile(
+def test_prepared_mint_cannot_supersede_an_attestation_revoked_since(
     lab: Installation, caller: Caller, issuer: IssuerWithKeys, minted: Minted
 ) -> None:
     draft = lab.attestations.prepare(request_of(issuer, supersedes=minted.id), caller=caller)

@@ -75,7 +75,7 @@ def test_another_thread_shows_nothing() -> None:
     assert output.getvalue() == ""
 
 
-def test_what_a_program_prints_meanwhile_stays_on_its_stream(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_program_prints_during_progress_stays_on_its_stream(capsys: pytest.CaptureFixture[str]) -> None:
     with terminal(), show_progress("Minting", 10):
         print("a result")
 

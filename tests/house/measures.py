@@ -19,15 +19,16 @@ import grimp
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"attestlab": ROOT / "attestlab", "attestlab_dashboards": ROOT / "dashboards" / "attestlab_dashboards"}
 MODULES = sorted(path for package in PACKAGES.values() for path in package.rglob("*.py"))
-FOLDERS = ("attestlab", "benchmarks", "dashboards", "tests")
+FOLDERS = ("attestlab", "benchmarks", "dashboards", "notebooks", "tests")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 PAGES = sorted(
     path
-    for folder in ("templates", "assets")
-    for path in (ROOT / "attestlab" / "portal" / folder).rglob("*")
+    for folder in ("attestlab/portal/templates", "attestlab/portal/assets", "dashboards/attestlab_dashboards/assets")
+    for path in (ROOT / folder).rglob("*")
     if path.suffix in (".html", ".css", ".js") and ".min." not in path.name
 )
 TEST_LISTS = sorted(path for kind in ("*.toml", "*.yaml") for path in (ROOT / "tests").glob(f"**/{kind}"))
+COMMANDS = (ROOT / "Makefile", ROOT / "pyproject.toml")
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 PRIVATE_WORDS = (
@@ -49,7 +50,7 @@ PRIVATE_WORDS = (
     "to and fro",
 )
 _PRIVATE = re.compile(r"\b(" + "|".join(PRIVATE_WORDS) + r")\b", re.IGNORECASE)
-_PRIVATE_IN_NAMES = {"whoever", "nobody", "everybody", "somebody", "anew", "likewise", "told", "beside"}
+_PRIVATE_IN_NAMES = {"whoever", "nobody", "everybody", "somebody", "anew", "likewise", "told", "meanwhile", "beside"}
 _BOUND = re.compile(r"^_?(MOST|LONGEST|FEWEST|SHORTEST|LARGEST|SLOWEST|DEEPEST|WIDEST)(_|$)|_(AT_MOST|EVERY_S|EVERY)$")
 _WORD = re.compile(r"[A-Za-z_]{4,}")
 _IRREGULAR = {
@@ -179,7 +180,7 @@ def is_participle(word: str) -> bool:
 
 
 def private_words() -> Iterator[Place]:
-    """Find words of the house's former dialect in comments, texts, documents, pages, notebooks, lists and names."""
+    """Find words of the house's former dialect in comments, texts, names, documents, pages, notebooks and lists."""
     for path in python_files():
         if path == Path(__file__):
             continue
@@ -187,7 +188,7 @@ def private_words() -> Iterator[Place]:
             yield from _words_in_texts(path)
         if any(word in source(path) for word in _PRIVATE_IN_NAMES):  # parsing them all takes five
             yield from _words_in_names(path)
-    for path in (*DOCUMENTS, *PAGES, *TEST_LISTS):
+    for path in (*DOCUMENTS, *PAGES, *TEST_LISTS, *COMMANDS):
         yield from _words_in(path, 1, source(path))
     for path in NOTEBOOKS:
         cells = json.loads(source(path))["cells"]

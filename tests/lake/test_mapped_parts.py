@@ -286,11 +286,11 @@ def test_one_process_makes_a_file_and_another_one_after_its_death(tmp_path: Path
     with subprocess.Popen([sys.executable, "-c", MAKER, rows.folder, rows.part.path], stdout=subprocess.PIPE) as maker:
         assert maker.stdout is not None
         assert maker.stdout.readline() == b"making\n"
-        meanwhile = [mapped.read([rows], decode) for _ in range(3)]
+        found = [mapped.read([rows], decode) for _ in range(3)]
         maker.kill()
     left = list(rows.folder.iterdir())
 
-    assert meanwhile == [([], [rows.part])] * 3
+    assert found == [([], [rows.part])] * 3
     assert [path.suffix for path in left] == [".new"]
     assert mapped.read([rows], decode).tables[0].num_rows == ROWS
     assert [path.suffix for path in rows.folder.iterdir()] == [decoded_files.SUFFIX]

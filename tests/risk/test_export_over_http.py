@@ -104,7 +104,7 @@ def test_text_that_a_spreadsheet_would_run_is_text_in_csv(key: httpx.Client, sta
     assert [row["entity_id"] for row in export(key, "json").json()] == [formula]
 
 
-def test_signals_that_arrive_meanwhile_are_not_in_the_file(key: httpx.Client) -> None:
+def test_signals_that_arrive_during_the_export_are_not_in_the_file(key: httpx.Client) -> None:
     made = [add_signal(key)["id"] for _ in range(5)]
     url = "/v1/risk/signals/export?format=csv"
     with key.stream("GET", url) as answer:

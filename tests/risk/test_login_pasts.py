@@ -203,7 +203,7 @@ def fail(at: datetime, device: str = "stranger") -> Login:
 
 
 @pytest.mark.both_engines
-def test_logins_that_happen_meanwhile_climb_the_ladder_and_are_learnt_in_their_turn(
+def test_logins_during_a_load_climb_the_ladder_and_are_learnt_in_their_turn(
     lab: Installation, clock: FixedClock
 ) -> None:
     """The draft replaces the documents that have seen them, so it must learn them, too."""
@@ -232,7 +232,7 @@ def test_logins_that_happen_meanwhile_climb_the_ladder_and_are_learnt_in_their_t
     assert lab.risk.logins.evaluate(fail(clock.now()), caller=loading).score >= 90
 
 
-def test_a_confirmation_meanwhile_is_learnt_in_its_turn(lab: Installation, clock: FixedClock) -> None:
+def test_a_confirmation_during_a_load_is_learnt_in_its_turn(lab: Installation, clock: FixedClock) -> None:
     logins = make_past(5, 100, clock.now() - timedelta(days=30), days=29)
     loading, lived = add_tenant(lab, "Loads"), add_tenant(lab, "Lived")
     send(lab, loading, logins[50:])

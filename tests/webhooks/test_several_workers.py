@@ -136,9 +136,7 @@ def test_workers_that_run_side_by_side_deliver_each_event_once(bench: Bench, cal
     assert sorted(attempt.seq for attempt in bench.attempts()) == list(range(ENDPOINTS * EVENTS))
 
 
-def test_what_another_worker_has_attempted_meanwhile_is_not_leased_before_it_is_due(
-    bench: Bench, caller: Caller
-) -> None:
+def test_what_another_worker_has_attempted_since_is_not_leased_before_it_is_due(bench: Bench, caller: Caller) -> None:
     bench.endpoint(caller)
     bench.publish(caller)
     bench.dispatch()
@@ -170,7 +168,7 @@ def test_a_lost_lease_is_not_renewed(bench: Bench, caller: Caller, clock: FixedC
 
 
 @pytest.mark.parametrize("is_success", [True, False])
-def test_an_attempt_whose_endpoint_is_disabled_meanwhile_is_recorded(
+def test_an_attempt_whose_endpoint_is_disabled_during_it_is_recorded(
     bench: Bench, caller: Caller, is_success: bool
 ) -> None:
     """Workers find and give up what waits for a disabled endpoint, but not what one of them attempts."""
