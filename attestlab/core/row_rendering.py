@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
-from typing import Generic, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 from attestlab.core.shapes import Out
 
@@ -76,14 +76,16 @@ def _find_columns(
     found = {}
     for name, column in wanted.items():
         paths = [column] if column in own or column in inner else [path for path, end in inner.items() if end == column]
-        if len(paths) != 1:
-            fault = (
-                f"has several: {', '.join(paths)}" if paths else f"has no source: {record.__name__} has no {column!r}"
-            )
-            message = f"{shape.__name__}.{name} {fault}. Name another column, a function, or list it in `computed`."
-            raise TypeError(message)
+        if not paths:
+            _refuse(shape, name, f"has no source: {record.__name__} has no {column!r}")
+        if len(paths) > 1:
+            _refuse(shape, name, f"has several sources: {', '.join(paths)}")
         found[name] = paths[0]
     return found
+
+
+def _refuse(shape: type[Out], name: str, fault: str) -> NoReturn:
+    raise TypeError(f"{shape.__name__}.{name} {fault}. Name another column, a function, or list it in `computed`.")
 
 
 def _list_attributes(record: type) -> set[str]:

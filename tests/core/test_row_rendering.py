@@ -131,7 +131,7 @@ def test_a_column_of_two_parts_is_named_with_its_part() -> None:
 
     parts = {"book": BookRecord, "shelf": BookRecord}
 
-    with pytest.raises(TypeError, match=r"Shelved\.title has several: book\.title, shelf\.title"):
+    with pytest.raises(TypeError, match=r"Shelved\.title has several sources: book\.title, shelf\.title"):
         RowRenderer(Shelved, ShelvedBook, parts=parts)
     render = RowRenderer(Shelved, ShelvedBook, parts=parts, title="shelf.title")
     assert render(ShelvedBook(BOOK, BOOK._replace(title="Shelf 2"), "B2")).title == "Shelf 2"
