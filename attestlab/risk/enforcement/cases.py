@@ -5,7 +5,7 @@ Cases collect the escalated signals of an entity until a person decides what the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -22,13 +22,10 @@ from attestlab.core.records.actors import SystemActor
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs.rules import Caller
 from attestlab.risk.enforcement import store
-from attestlab.risk.enforcement.impartiality import Impartiality, require_no_higher
+from attestlab.risk.enforcement.impartiality import EntityJudge, require_no_higher
 from attestlab.risk.enforcement.shapes import CasesQuery
 from attestlab.risk.enforcement.store import ListPage, RiskCaseRecord, RiskSettingsRecord
 from attestlab.risk.rules import DEFAULT_ESCALATION_THRESHOLD, MAX_SCORE, CaseOutcome, CaseStatus, Entity, EntityType
-
-ConfirmUser = Callable[[Transaction, UUID, str, datetime], None]
-"""Ends the flags on the logins of a tenant's user until that moment."""
 
 
 class RiskPreferences:
@@ -79,19 +76,11 @@ def find_threshold(connection: Connection, tenant_id: UUID) -> float:
 ESCALATION = SystemActor("risk-escalation")
 
 
-class Cases:
+class Cases(EntityJudge):
     """The cases of tenants; their outcomes are the labels for backtests.
 
     `tx` is the unit of work to join; without it, a verb commits its own.
     """
-
-    def __init__(
-        self, *, storage: Storage, clock: Clock, confirm_user: ConfirmUser, impartiality: Impartiality
-    ) -> None:
-        self.storage = storage
-        self.clock = clock
-        self._confirm_user = confirm_user
-        self._impartiality = impartiality
 
     def page(
         self, filters: CasesQuery, *, caller: Caller, before: UUID | None = None, limit: int = 50

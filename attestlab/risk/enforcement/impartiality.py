@@ -7,15 +7,23 @@ itself, those above or below it, or those with which it has an agent above in co
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Final
+from uuid import UUID
 
+from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import PermissionDenied
 from attestlab.orgs.rules import Caller
 from attestlab.risk.rules import Entity
 
 IsOfOwnTree = Callable[[Execute, Caller, Entity], bool]
 """Returns whether an entity is an agent of the tree of the calling agent, or a session of one."""
+
+ConfirmUser = Callable[[Transaction, UUID, str, datetime], None]
+"""Ends the flags on the logins of a tenant's user until that moment."""
 
 OWN_TREE: Final = "own_tree"
 
@@ -58,3 +66,15 @@ def require_no_higher(threshold: float, before: float, *, caller: Caller) -> Non
             "itself would open no case. Ask a person."
         )
         raise PermissionDenied(message, details={"reason": OWN_TREE})
+
+
+class EntityJudge:
+    """A service that judges entities: it is impartial, and what it finds may end the flags on a user's logins."""
+
+    def __init__(
+        self, *, storage: Storage, clock: Clock, confirm_user: ConfirmUser, impartiality: Impartiality
+    ) -> None:
+        self.storage = storage
+        self.clock = clock
+        self._confirm_user = confirm_user
+        self._impartiality = impartiality

@@ -7,8 +7,6 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from attestlab.core.clock import Clock
-from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError, Conflict, NotFound, ValidationFailed
 from attestlab.core.records import audited_write
@@ -19,8 +17,8 @@ from attestlab.orgs.rules import Caller
 from attestlab.orgs.tables import UserRecord
 from attestlab.risk.enforcement import case_groups, store
 from attestlab.risk.enforcement.case_groups import CaseGroups
-from attestlab.risk.enforcement.cases import RESOLVE, ConfirmUser, close_case, refuse_resolved
-from attestlab.risk.enforcement.impartiality import Impartiality
+from attestlab.risk.enforcement.cases import RESOLVE, close_case, refuse_resolved
+from attestlab.risk.enforcement.impartiality import EntityJudge
 from attestlab.risk.enforcement.store import RiskCaseRecord
 from attestlab.risk.rules import CaseOutcome, CaseStatus, EntityType
 
@@ -44,19 +42,11 @@ CaseResult = RiskCaseRecord | AttestLabError
 """The case as it is now, or why it stayed as it was."""
 
 
-class Triage:
+class Triage(EntityJudge):
     """The work on many cases of a tenant; each case succeeds or fails separately.
 
     `tx` is the unit of work to join; without it, a verb commits its own.
     """
-
-    def __init__(
-        self, *, storage: Storage, clock: Clock, confirm_user: ConfirmUser, impartiality: Impartiality
-    ) -> None:
-        self.storage = storage
-        self.clock = clock
-        self._confirm_user = confirm_user
-        self._impartiality = impartiality
 
     def resolve(
         self, resolutions: Sequence[Resolution], undo_s: int, caller: Caller, tx: Transaction | None = None

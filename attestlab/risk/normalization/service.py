@@ -12,8 +12,6 @@ from uuid import UUID
 from sqlalchemy import Connection, Index, Text, select
 from sqlmodel import Field
 
-from attestlab.core.clock import Clock
-from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, model_of, short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.filters import build_conditions
@@ -22,8 +20,7 @@ from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.core.records.hash_chain import SEQUENCE_TYPE
 from attestlab.orgs.rules import Caller
-from attestlab.risk.enforcement.cases import ConfirmUser
-from attestlab.risk.enforcement.impartiality import Impartiality
+from attestlab.risk.enforcement.impartiality import EntityJudge
 from attestlab.risk.links import LinkSource, note_links
 from attestlab.risk.normalization.mapping import (
     DEFAULT_MAPPING,
@@ -153,19 +150,11 @@ class RenormalizedSlice:
     last: int | None
 
 
-class Normalization:
+class Normalization(EntityJudge):
     """The raw events of tenants and their mappings.
 
     `tx` is the unit of work to join; without it, a verb commits its own.
     """
-
-    def __init__(
-        self, *, storage: Storage, clock: Clock, confirm_user: ConfirmUser, impartiality: Impartiality
-    ) -> None:
-        self.storage = storage
-        self.clock = clock
-        self._confirm_user = confirm_user
-        self._impartiality = impartiality
 
     def record(
         self,
