@@ -8,7 +8,6 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError
 from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs.rules import Caller, Scope
-from attestlab.risk.enforcement.case_groups import CaseGroup
 from attestlab.risk.enforcement.cases import Cases, RiskPreferences
 from attestlab.risk.enforcement.comments import Comments, Discussion
 from attestlab.risk.enforcement.lists import Challenges, EntityLists
@@ -36,7 +35,7 @@ from attestlab.risk.enforcement.shapes import (
     SettingsOut,
 )
 from attestlab.risk.enforcement.store import RiskChallengeRecord
-from attestlab.risk.enforcement.triage import CaseResult, Resolution, Triage, split
+from attestlab.risk.enforcement.triage import CaseGroup, CaseResult, Resolution, Triage, split
 from attestlab.risk.rendering import render_case, render_cases, render_comment, render_list_entry
 from attestlab.risk.rules import CaseOutcome, Entity, ListName, require_address, spell_id
 from attestlab.web.executor import Executor
