@@ -85,7 +85,8 @@ def _list_modules() -> Iterator[tuple[str, object]]:
     sizes = structure.module_sizes()
     yield "modules", f"{len(sizes)}, {sum(sizes)} lines"
     yield "modules of risk", structure.count_modules_of_risk()
-    yield "small modules", f"{len(structure.small_modules())} under {structure.SMALL_MODULE_LINES} lines"
+    small, free = structure.small_modules(), structure.small_modules_without_a_contract()
+    yield "small modules", f"{len(small)} under {structure.SMALL_MODULE_LINES} lines, {len(free)} without a contract"
     yield "lines a module", f"mean {statistics.mean(sizes):.0f}, median {statistics.median(sizes):.0f}"
     lines, path = measures.longest_module()
     yield "longest module", f"{lines} lines ({path})"
