@@ -1,4 +1,4 @@
-"""Links in mails begin with the address of the server that delivers them, whoever queued them."""
+"""Links in mails begin with the address of the server that delivers them, not of the one that queued them."""
 
 from __future__ import annotations
 

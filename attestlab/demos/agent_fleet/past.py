@@ -1,6 +1,7 @@
 """The past of the demo's agents: who registered them, what they were delegated, when they worked, and what ended.
 
-One of them probes for scopes shortly before the end of the year.
+One of them probes for scopes shortly before the end of the year. Its requests are refused by the service's own rules,
+and no request is sent.
 """
 
 from __future__ import annotations
@@ -16,24 +17,60 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from attestlab.agents.delegation.shapes import DelegationIn
 from attestlab.agents.keys import prepare_key
+from attestlab.agents.observability.anomalies import watch_denied
 from attestlab.agents.observability.rules import PROBE_REFUSALS
 from attestlab.agents.rules import PROOF_PREFIX
 from attestlab.agents.runs.rules import RunEnd, StepStatus
 from attestlab.agents.runs.shapes import RunCompleteIn, RunIn, RunStepIn
 from attestlab.agents.sessions.shapes import AgentSessionIn
 from attestlab.agents.shapes import AgentIn
+from attestlab.attestations.routes import routes as attestation_routes
+from attestlab.audit import trail
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import b64url_encode
+from attestlab.core.errors import PermissionDenied
 from attestlab.core.ids import new_id
 from attestlab.demos.agent_fleet.members import OWN_KEY, PROBING, TREES, FleetAgent, FleetTree
-from attestlab.demos.agent_fleet.refusals import WANTED, ask_in_vain
 from attestlab.demos.people import add_person
 from attestlab.demos.registry_year.scheduled_actions import ScheduledAction
 from attestlab.demos.registry_year.team import Team
 from attestlab.installation import Installation
+from attestlab.issuers.routes import routes as issuer_routes
 from attestlab.orgs import store as org_store
 from attestlab.orgs.rules import Caller, Role
 from attestlab.orgs.tables import UserRecord
+from attestlab.policy.routes import routes as policy_routes
+from attestlab.risk.signals.routes import routes as signal_routes
+from attestlab.web.application import generate_request_id
+from attestlab.web.request import Request
+from attestlab.web.routing.routes import Route
+from attestlab.webhooks.routes import routes as webhook_routes
+
+WANTED: Final = ("/v1/attestations", "/v1/issuers", "/v1/policies", "/v1/risk/signals", "/v1/webhooks/endpoints")
+"""What an agent that probes asks for, by turns; each needs another scope."""
+_LISTS: Final[dict[str, Route]] = {
+    route.path: route
+    for routes in (attestation_routes, issuer_routes, policy_routes, signal_routes, webhook_routes)
+    for route in routes
+    if route.method == "GET" and route.path in WANTED
+}
+_ADDRESS: Final = "192.0.2.44"  # RFC 5737: of documentation
+
+
+def ask_in_vain(tx: Transaction, path: str, caller: Caller, *, at: datetime) -> None:
+    """Let a list's route refuse an agent that lacks its scope, and record that as a server does."""
+    route = _LISTS[path]
+    assert route.needs is not None, "a public route refuses no one"
+    request = Request.without_connection(route, peer=_ADDRESS, request_id=generate_request_id(), now=at)
+    request.caller = caller
+    try:
+        route.needs.require(caller)
+    except PermissionDenied as error:
+        trail.record_denied(tx, request, error)
+        watch_denied(tx, caller, error, at=at)
+    else:
+        raise AssertionError(f"the agent may read {path}")
+
 
 LEAVER: Final = ("tom@demo.example", "Tom Vale")
 _JOINED_DAYS_AGO, _LEFT_DAYS_AGO = 170.2, 2.4
