@@ -21,6 +21,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict
+from attestlab.core.execution.long_writes import MAX_ROWS_INSIDE
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.actors import Actor, SystemActor
 from attestlab.core.records.audited_write import AuditContext
@@ -54,6 +55,14 @@ class DependentsOfAgents(Protocol):
         ...
 
 
+class DependentTrees(DependentsOfAgents, Protocol):
+    """What ends with agents in whole trees, however large: their delegations."""
+
+    def has_more(self, execute: Execute, agent_ids: Sequence[UUID], than: int) -> bool:
+        """Whether more than a number would end with these agents."""
+        ...
+
+
 @dataclass(frozen=True)
 class KilledAgents:
     """What a kill ended, or with `dry_run` would end."""
@@ -78,7 +87,7 @@ class AgentLifecycle:
         clock: Clock,
         log: Log,
         sessions: DependentsOfAgents,
-        delegations: DependentsOfAgents | None = None,
+        delegations: DependentTrees | None = None,
     ) -> None:
         self.storage = storage
         self.clock = clock
@@ -125,6 +134,16 @@ class AgentLifecycle:
             (changed,) = self._change(tx, [row], AgentStatus.ACTIVE, lambda _: context)
             outbox.publish(tx, caller.tenant_id, AgentResumed(agent_id, now), at=now)
         return changed
+
+    def is_long_end(self, agent_id: UUID, *, cascade: bool = False) -> bool:
+        """Whether more would end with an agent, or in a `cascade` below it, than should end next to other requests."""
+        with self.storage.read() as connection:
+            execute = connection.execute
+            is_large = cascade and store.has_more_descendants(execute, agent_id, MAX_ROWS_INSIDE)
+            return is_large or self._ends_many(execute, [agent_id])
+
+    def _ends_many(self, execute: Execute, agent_ids: Sequence[UUID]) -> bool:
+        return self.delegations is not None and self.delegations.has_more(execute, agent_ids, MAX_ROWS_INSIDE)
 
     def revoke(self, agent_id: UUID, *, reason: str, caller: Caller, tx: Transaction | None = None) -> AgentRecord:
         """Revoke an agent for good: its sessions end, and the delegations that it gave and got are void.

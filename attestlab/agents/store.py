@@ -150,10 +150,20 @@ def list_descendant_ids(execute: Execute, agent_id: UUID) -> list[UUID]:
     return list(execute(select(agents.c.id).where(_is_below(agent_id))).scalars())
 
 
+def has_more_descendants(execute: Execute, agent_id: UUID, than: int) -> bool:
+    """Whether there are more agents below one than a number, revoked ones too; reads no further than that."""
+    first_ones = _select_below(agent_id).limit(than + 1).subquery()
+    return int(execute(select(func.count()).select_from(first_ones)).scalar_one()) > than
+
+
 def _is_below(agent_id: UUID) -> ColumnElement[bool]:
+    return and_(agents.c.id.in_(_select_below(agent_id)), agents.c.status != AgentStatus.REVOKED.value)
+
+
+def _select_below(agent_id: UUID) -> Select[UUID]:
     first = select(agents.c.id).where(agents.c.parent_agent_id == agent_id).cte("below", recursive=True)
     below = first.union(select(agents.c.id).join(first, agents.c.parent_agent_id == first.c.id))
-    return and_(agents.c.id.in_(select(below.c.id)), agents.c.status != AgentStatus.REVOKED.value)
+    return select(below.c.id)
 
 
 def find_overdue(tx: Transaction, *, now: datetime, limit: int) -> list[AgentRecord]:

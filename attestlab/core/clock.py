@@ -49,6 +49,16 @@ class FixedClock:
         self.at = truncate_to_milliseconds(self.at + by)
 
 
+class ContinuedClock:
+    """The clock of another process, continued by this process's monotonic clock from a moment that it was sent."""
+
+    def __init__(self, at: datetime) -> None:
+        self._at, self._since_s = at, monotonic()
+
+    def now(self) -> datetime:
+        return truncate_to_milliseconds(self._at + timedelta(seconds=monotonic() - self._since_s))
+
+
 class DatabaseClock:
     """The clock of the database that several hosts share, as measured by this process.
 

@@ -40,6 +40,7 @@ from attestlab.consumer.accounts import routes as account_routes
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError, AuthInvalid
+from attestlab.core.execution.long_writes import LongWrites
 from attestlab.core.limits.rate_counters import Count
 from attestlab.core.version import VERSION
 from attestlab.delivery import routes as delivery_routes
@@ -230,7 +231,7 @@ def build_application(
         await write_queue.write(record)
 
     return Application(
-        {**lab.services, WriteBehind: write_queue.verifications},
+        {**lab.services, WriteBehind: write_queue.verifications, LongWrites: write_queue.long_writes},
         [*routes, *openapi_routes(routes, title=TITLE, version=VERSION, load_vocabulary=load_vocabulary)],
         executor=write_queue.executor,
         authenticate=authenticate or build_authenticator(lab),
@@ -357,7 +358,8 @@ async def serve(
     feeder.start(write_queue.background)
     learner = LoginLearner(lab.risk.logins.backfill, write_queue.executor)
     learner.start(write_queue.background)
-    memory_watch = MemoryWatch(list_pools(lab), application.metrics.observe_child_memory)
+    pools = {**list_pools(lab), "long_writes": write_queue.long_writes.workers}
+    memory_watch = MemoryWatch(pools, application.metrics.observe_child_memory)
     memory_watch.start(write_queue.background)
     ready()
     await stop.wait()

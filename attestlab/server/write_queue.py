@@ -23,9 +23,11 @@ from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError, RequestInFlight, Unavailable
 from attestlab.core.execution.long_work import TakesLong, forbid_long_work
+from attestlab.core.execution.long_writes import LongWrites
 from attestlab.core.limits.backlog_pacer import BacklogPacer
 from attestlab.installation import MAX_EXPIRIES_PER_WRITE, Installation
 from attestlab.lake.export_process import ExportProcess
+from attestlab.server import long_write_jobs
 from attestlab.server.profile_upgrade import ProfileUpgrade
 from attestlab.web import logging_setup
 from attestlab.web.executor import Executor
@@ -70,6 +72,9 @@ class WriteQueue:
             reads_inline=lab.storage.is_sqlite,
             share_reads=lab.share_reads,
             count_waiting=lambda: self._writer.waiting,
+        )
+        self.long_writes = LongWrites(
+            long_write_jobs.perform, long_write_jobs.load_installation, lab.settings, clock=lab.clock
         )
         self.in_flight: set[bytes] = set()
         self.background = Supervisor()
@@ -266,6 +271,7 @@ class WriteQueue:
         """Write the buffered metering and commit every accepted write."""
         await self.verifications.finish()
         await self._writer.aclose()
+        self.long_writes.close()
 
 
 def _pace_expiries() -> BacklogPacer:

@@ -25,6 +25,7 @@ from support.server_process import ServerProcess
 from support.timeouts import WAIT_TIMEOUT_S
 
 TIMEOUT_S = float(WAIT_TIMEOUT_S)
+POOLS = {"queries", "policies", "risk_simulations", "media_scans", "long_writes"}
 METRIC = "attestlab_child_processes_memory_bytes"
 
 
@@ -104,4 +105,4 @@ def read_reported_work(client: httpx.Client) -> set[str]:
 
 def test_a_server_reports_the_memory_of_each_pool(running: ServerProcess) -> None:
     with patient_http.open_client(base_url=running.url) as client:
-        wait_until(lambda: read_reported_work(client), {"queries", "policies", "risk_simulations", "media_scans"})
+        wait_until(lambda: read_reported_work(client), POOLS)

@@ -266,9 +266,9 @@ def run_command(*arguments: str, **environment: str) -> subprocess.CompletedProc
 class ForkedWorker(ForkedProcess):
     """A worker process with the pipes of its parent."""
 
-    def __init__(self, fork_server: ForkServer) -> None:
+    def __init__(self, fork_server: ForkServer, niceness: int) -> None:
         (its_jobs, jobs), (results, its_results) = os.pipe(), os.pipe()
-        started = fork_server.start_with((its_jobs, its_results, 2), "worker")
+        started = fork_server.start_with((its_jobs, its_results, 2), "worker", str(niceness))
         super().__init__(fork_server, started.pid)
         for each in (its_jobs, its_results):
             os.close(each)
@@ -278,7 +278,7 @@ class ForkedWorker(ForkedProcess):
 
 def fork_workers(get: Callable[[], ForkServer]) -> None:
     """Let this process and the ones that it forks start their worker processes from a fork server."""
-    worker_processes.start_process = lambda: ForkedWorker(get())  # type: ignore[assignment,return-value]
+    worker_processes.start_process = lambda niceness: ForkedWorker(get(), niceness)  # type: ignore[assignment,return-value]
 
 
 def _attestlab(*arguments: str) -> None:

@@ -40,6 +40,10 @@ class DelegationsOfAgents:
         """Count the delegations that would end and have not expired."""
         return store.count_open_below_agents(execute, agent_ids, now=now)
 
+    def has_more(self, execute: Execute, agent_ids: Sequence[UUID], than: int) -> bool:
+        """Whether more delegations than a number would end with these agents."""
+        return store.has_more_below_agents(execute, agent_ids, than)
+
     def end(self, tx: Transaction, agent_ids: Sequence[UUID], end: AgentEnd) -> int:
         """Revoke these delegations; returns how many had not expired."""
         rows = store.list_below_agents(tx.exec, agent_ids)

@@ -1,5 +1,6 @@
 """HTTP routes of delegations (CONTRACT 11.10)."""
 
+from functools import partial
 from uuid import UUID
 
 from attestlab.agents.access import READERS, WRITERS
@@ -11,6 +12,7 @@ from attestlab.agents.delegation.rendering import (
     render_revoked,
     render_verdict,
 )
+from attestlab.agents.delegation.results import RevokedDelegations
 from attestlab.agents.delegation.service import Delegations
 from attestlab.agents.delegation.shapes import (
     BiscuitOut,
@@ -29,6 +31,7 @@ from attestlab.agents.rules import parse_agent_id
 from attestlab.agents.service import PreparedAgent
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound, QuotaExceeded
+from attestlab.core.execution.long_writes import LongWrites
 from attestlab.orgs.rules import Caller
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, decode_id, split_page
@@ -118,17 +121,41 @@ def get_delegation(id: UUID, caller: Caller, delegations: Delegations) -> Delega
     return render_delegation(delegations.get(id, caller=caller))
 
 
-@routes.post("/v1/delegations/{id}/revoke", scope=WRITERS, raises=(Conflict,))
+async def _revoke_many(
+    id: UUID,
+    body: DelegationRevokeIn,
+    caller: Caller,
+    delegations: Delegations,
+    executor: Executor,
+    long_writes: LongWrites,
+) -> RevokedDelegations | None:
+    """Revoke the delegations of a large tree, or count those of a dry run; None leaves it to the write."""
+    is_long = await executor.read(delegations.is_long_revocation, id)
+    revoke = partial(delegations.revoke, id, reason=body.reason, dry_run=body.dry_run, caller=caller)
+    if is_long and body.dry_run:
+        long_writes.warm_up()
+    if body.dry_run:
+        return await executor.run_in_thread(revoke)
+    if is_long:
+        return await long_writes.run(caller.tenant_id, revoke)
+    return None
+
+
+@routes.post("/v1/delegations/{id}/revoke", scope=WRITERS, prepare=_revoke_many, raises=(Conflict,))
 def revoke_delegation(
-    id: UUID, body: DelegationRevokeIn, tx: Transaction, caller: Caller, delegations: Delegations
+    id: UUID,
+    body: DelegationRevokeIn,
+    prepared: RevokedDelegations | None,
+    tx: Transaction,
+    caller: Caller,
+    delegations: Delegations,
 ) -> DelegationRevokeOut:
     """Revoke a delegation with all below it, and end the sessions of their agents; the agents stay.
 
     With `dry_run` nothing changes, and the answer counts what would end. An agent that was registered with a
     delegation has no scopes until another one is given; any other agent returns to its own.
     """
-    revoked = delegations.revoke(id, reason=body.reason, dry_run=body.dry_run, caller=caller, tx=tx)
-    return render_revoked(revoked)
+    return render_revoked(prepared or delegations.revoke(id, reason=body.reason, caller=caller, tx=tx))
 
 
 @routes.get("/v1/delegations/{id}/proof-bundle", scope=READERS)

@@ -37,6 +37,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
+from attestlab.core.execution.long_writes import MAX_ROWS_INSIDE
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audited_write import AuditContext
@@ -167,20 +168,37 @@ class Delegations:
             PermissionDenied: the caller is an agent other than the parent.
             Conflict: the delegation is revoked already.
         """
+        if dry_run:
+            return self._count_revocation(delegation_id, caller, tx=tx)
         with self.storage.write(tx) as tx:
             now = self.clock.now()
-            row = store.get(tx.exec, delegation_id, tenant_id=caller.tenant_id)
-            agent_rules.require_own(caller, row.parent_agent_id, verb="revoke delegations of")
-            rules.require_unrevoked(rules.status_at(row.expires_at, row.revoked_at, now))
+            self._find_revocable(tx.exec, delegation_id, caller, now)
             rows = store.list_below(tx.exec, delegation_id)
-            children = [each.child_agent_id for each in rows]
-            if dry_run:
-                sessions = self.sessions.count_open(tx.exec, children, now=now)
-                return RevokedDelegations(self._describe(tx.exec, [row])[0], len(rows), sessions, True)
             end = AgentEnd("revoked", caller, now)
             ended = ending.end_delegations(tx, rows, end, log=self.log, reason=reason)
+            children = [each.child_agent_id for each in rows]
             sessions = self.sessions.end(tx, children, AgentEnd("delegation", caller, now))
             return RevokedDelegations(self._describe(tx.exec, ended[:1])[0], len(rows), sessions, False)
+
+    def is_long_revocation(self, delegation_id: UUID) -> bool:
+        """Whether more delegations would end with one than its revocation should end next to other requests."""
+        with self.storage.read() as connection:
+            return store.has_more_below(connection.execute, delegation_id, MAX_ROWS_INSIDE)
+
+    def _count_revocation(self, delegation_id: UUID, caller: Caller, *, tx: Transaction | None) -> RevokedDelegations:
+        """Count what a revocation would end; no writer waits for it."""
+        with self.storage.read(tx) as connection:
+            execute, now = connection.execute, self.clock.now()
+            row = self._find_revocable(execute, delegation_id, caller, now)
+            children = [each.child_agent_id for each in store.list_below(execute, delegation_id)]
+            sessions = self.sessions.count_open(execute, children, now=now)
+            return RevokedDelegations(self._describe(execute, [row])[0], len(children), sessions, True)
+
+    def _find_revocable(self, execute: Execute, delegation_id: UUID, caller: Caller, now: datetime) -> DelegationRecord:
+        row = store.get(execute, delegation_id, tenant_id=caller.tenant_id)
+        agent_rules.require_own(caller, row.parent_agent_id, verb="revoke delegations of")
+        rules.require_unrevoked(rules.status_at(row.expires_at, row.revoked_at, now))
+        return row
 
     def list_revocations(self, *, after: int, limit: int) -> list[DelegationRecord]:
         """List the revoked delegations of all tenants with a log index above `after`, in the order of the log."""

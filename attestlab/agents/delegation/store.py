@@ -88,6 +88,21 @@ def count_open_below_agents(execute: Execute, agent_ids: Collection[UUID], *, no
     return int(execute(query).scalar_one())
 
 
+def has_more_below(execute: Execute, delegation_id: UUID, than: int) -> bool:
+    """Whether a delegation and those below it, revoked ones too, are more than a number; reads no further than that."""
+    return _has_more(execute, select(delegations.c.id).where(delegations.c.id == delegation_id), than)
+
+
+def has_more_below_agents(execute: Execute, agent_ids: Collection[UUID], than: int) -> bool:
+    """Whether `list_below_agents` would list more than a number; counts those that are revoked below them, too."""
+    return _has_more(execute, _select_of_agents(agent_ids), than)
+
+
+def _has_more(execute: Execute, first: SelectBase, than: int) -> bool:
+    first_ones = _select_ids_below(first).limit(than + 1).subquery()
+    return int(execute(select(func.count()).select_from(first_ones)).scalar_one()) > than
+
+
 def _select_of_agents(agent_ids: Collection[UUID]) -> CompoundSelect[tuple[UUID]]:
     """Select the delegations that agents gave and those that they got; as two queries, each has its index."""
     given, got = delegations.c.parent_agent_id, delegations.c.child_agent_id

@@ -19,14 +19,13 @@ from attestlab.core.error_text import one_line
 from attestlab.core.errors import AttestLabError, Unavailable
 from attestlab.core.execution.worker_processes import LENGTH
 
-NICENESS = 10  # the event loop and its requests have priority
 MAX_GROWTH_BYTES = 512 << 20  # a process that has grown by more since its first job ends and is replaced
 _POLL_INTERVAL_S = 0.5
 
 
-def main() -> None:
-    """Run jobs until stdin is closed."""
-    os.nice(NICENESS)
+def main(niceness: str) -> None:
+    """Run jobs until stdin is closed; a process of low priority has a niceness above 0."""
+    os.nice(int(niceness))
     _die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and stops this process in order
     with os.fdopen(os.dup(1), "wb") as results:
@@ -94,4 +93,4 @@ def _die_with_parent() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

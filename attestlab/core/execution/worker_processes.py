@@ -1,4 +1,4 @@
-"""A pool of low-priority child processes, for work that would hold Python's interpreter lock for over 20 ms.
+"""A pool of child processes for work that would hold Python's interpreter lock for over 20 ms; most have low priority.
 
 A thread is not enough for such work: after each wait the event loop would need up to five milliseconds to get the
 lock back, dozens of times for one mint. Each tenant runs as many jobs at once as its pool allows, one by default; its
@@ -29,6 +29,7 @@ from attestlab.core.execution.waiting_jobs import Share, WaitingJobs
 
 MAX_PROCESSES = 2
 MAX_WAITING = 16  # jobs of one tenant, including the running one
+NICENESS = 10  # the event loop and its requests have priority
 IDLE_S = 300.0  # a person who looks at a dashboard for minutes does not wait for another process to start
 MAX_SLOWDOWN = 4  # how many times its processor time a job may take on a busy machine
 LENGTH = struct.Struct(">Q")
@@ -55,10 +56,16 @@ class WorkerProcesses:
         processes: how many jobs run at once.
         of_a_tenant: how many of them may be of one tenant, fewer than `processes`, so that no tenant waits for another.
         idle_limits: what a job must use while another tenant waits; None is nothing.
+        niceness: of the processes, from 0, which is the priority of the event loop.
     """
 
     def __init__(
-        self, processes: int = MAX_PROCESSES, *, of_a_tenant: int = 1, idle_limits: IdleLimits | None = None
+        self,
+        processes: int = MAX_PROCESSES,
+        *,
+        of_a_tenant: int = 1,
+        idle_limits: IdleLimits | None = None,
+        niceness: int = NICENESS,
     ) -> None:
         self._threads = ThreadPoolExecutor(processes, "attestlab-workers")
         self._blocking_slots = Semaphore(processes)
@@ -69,6 +76,7 @@ class WorkerProcesses:
         self._shares: dict[Share, _Queue] = {}
         self._waiting = WaitingJobs()
         self._of_a_tenant = of_a_tenant
+        self._niceness = niceness
         self._idle_limits = idle_limits
 
     async def run(
@@ -193,7 +201,7 @@ class WorkerProcesses:
                     return worker
                 self._workers.discard(worker)
                 worker.end()
-        worker = _Worker()
+        worker = _Worker(self._niceness)
         with self._lock:
             self._workers.add(worker)
         return worker
@@ -338,16 +346,16 @@ class _Job(Generic[Result]):
         return partial(_result, is_done=is_done, value=value)
 
 
-def start_process() -> subprocess.Popen[bytes]:
+def start_process(niceness: int) -> subprocess.Popen[bytes]:
     """Start a child process that takes jobs from its stdin and writes results to its stdout."""
-    return subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return subprocess.Popen((*_COMMAND, str(niceness)), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 class _Worker:
     """One child process; it belongs to one job at a time."""
 
-    def __init__(self) -> None:
-        self.process = start_process()
+    def __init__(self, niceness: int) -> None:
+        self.process = start_process(niceness)
         self.used_at = monotonic()
         self.is_spent = False
 

@@ -1,0 +1,170 @@
+"""Large trees end in a process of their own: kill, revocation of an agent and of a delegation, each all or nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from attestlab.agents import lifecycle
+from attestlab.agents.delegation import service as delegations
+from attestlab.core.db.storage import Storage
+from attestlab.core.execution.long_writes import VerbCall
+from attestlab.core.execution.worker_processes import WorkerProcesses
+from attestlab.installation import Installation
+from attestlab.integrity.fsck import fsck
+from attestlab.orgs.rules import Caller, Plan
+from attestlab.server import long_write_jobs
+from attestlab.server.write_queue import WriteQueue
+from attestlab.settings import Settings
+from support.agents import AGENTS, open_session, register_agent
+from support.in_process_server import serve_in_thread, wait_until
+from support.orgs import TenantClients, read_audit_trail
+from support.outbox import read_events
+
+WHY = {"reason": "it probes"}
+DELEGATIONS = "/v1/delegations"
+pytestmark = pytest.mark.one_world
+
+
+@pytest.fixture(autouse=True)
+def every_tree_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (lifecycle, delegations):
+        monkeypatch.setattr(module, "MAX_ROWS_INSIDE", 0)
+
+
+@pytest.fixture
+def queues() -> list[WriteQueue]:
+    return []
+
+
+@pytest.fixture
+def clients(lab: Installation, queues: list[WriteQueue]) -> Iterator[TenantClients]:
+    tenant = lab.orgs.create_tenant("Northfield Robots", plan=Plan.ENTERPRISE)
+    with serve_in_thread(lab, spoil=queues.append) as url:
+        yield TenantClients(lab, url, tenant)
+
+
+@pytest.fixture
+def workers(queues: list[WriteQueue], clients: TenantClients) -> WorkerProcesses:
+    """The process of long writes of the server."""
+    return queues[0].long_writes.workers
+
+
+@pytest.fixture
+def outside(clients: TenantClients, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The services of the server itself refuse to end anything: whatever ends, ends in another process."""
+
+    def refuse(*_arguments: object, **_named: object) -> None:
+        raise AssertionError("The server ended a large tree itself.")
+
+    for dependents in (clients.lab.agents.lifecycle.sessions, clients.lab.agents.lifecycle.delegations):
+        monkeypatch.setattr(dependents, "end", refuse)
+    monkeypatch.setattr(delegations.ending, "end_delegations", refuse)
+
+
+def make_tree(client: httpx.Client) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A root with a worker, each with a session; returns the root and the delegation."""
+    root = register_agent(client, scopes=["docs:*"])
+    body = {"scopes": ["docs:read"], "child": {"display_name": "Worker"}}
+    delegation = client.post(f"{AGENTS}/{root['id']}/delegations", json=body).raise_for_status().json()
+    for agent in (root, delegation["child"]):
+        open_session(client, agent)
+    return root, delegation
+
+
+def read_status(client: httpx.Client, agent: dict[str, Any]) -> str:
+    return str(client.get(f"{AGENTS}/{agent['id']}").raise_for_status().json()["status"])
+
+
+@pytest.mark.both_engines
+@pytest.mark.usefixtures("outside")
+def test_a_kill_ends_a_large_tree_in_another_process(
+    clients: TenantClients, client: httpx.Client, keeper: Caller
+) -> None:
+    root, delegation = make_tree(client)
+    counted = client.post(f"{AGENTS}/{root['id']}/kill", json={**WHY, "dry_run": True}).json()
+    killed = client.post(f"{AGENTS}/{root['id']}/kill", json=WHY)
+
+    assert killed.status_code == 200, killed.text
+    answer = killed.json()
+    assert {**answer, "agent": None, "dry_run": True} == {**counted, "agent": None}
+    assert (answer["terminated_sessions"], answer["revoked_descendants"], answer["revoked_delegations"]) == (2, 1, 1)
+    assert [answer["agent"]["status"], read_status(client, delegation["child"])] == ["revoked", "revoked"]
+    for agent in (root, delegation["child"]):
+        assert ("agent.kill", "API_KEY") in read_audit_trail(clients.lab, agent["id"])
+    published = [kind for kind, _ in read_events(clients.lab, keeper)]
+    assert (published.count("agent.killed"), published.count("agent.revoked")) == (1, 1)
+    assert list(fsck(clients.lab)) == []
+
+
+@pytest.mark.both_engines
+@pytest.mark.usefixtures("outside")
+def test_the_revocations_of_an_agent_and_of_a_delegation_end_large_trees_in_another_process(
+    clients: TenantClients, client: httpx.Client
+) -> None:
+    root, _ = make_tree(client)
+    revoked = client.post(f"{AGENTS}/{root['id']}/revoke", json=WHY)
+    _, delegation = make_tree(client)
+    given = client.post(f"{DELEGATIONS}/{delegation['delegation_id']}/revoke", json=WHY)
+
+    assert (revoked.status_code, revoked.json()["status"], revoked.json()["session_count"]) == (200, "revoked", 0)
+    assert given.status_code == 200, given.text
+    assert (given.json()["revoked_delegations"], given.json()["terminated_sessions"]) == (1, 1)
+    assert given.json()["delegation"]["status"] == "revoked"
+    assert read_status(client, delegation["child"]) == "active"
+    assert list(fsck(clients.lab)) == []
+
+
+def test_a_repeated_key_gets_the_first_answer_of_a_revocation(client: httpx.Client) -> None:
+    root, _ = make_tree(client)
+    headers = {"Idempotency-Key": "end-of-the-root"}
+    answers = [client.post(f"{AGENTS}/{root['id']}/revoke", json=WHY, headers=headers) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].content == answers[1].content
+
+
+def test_what_another_process_refuses_is_refused_as_here(client: httpx.Client) -> None:
+    root, delegation = make_tree(client)
+    paths = [f"{AGENTS}/{root['id']}/revoke", f"{DELEGATIONS}/{delegation['delegation_id']}/revoke"]
+    first, second = [client.post(paths[0], json=WHY) for _ in range(2)]
+    again = client.post(paths[1], json=WHY)
+
+    assert first.status_code == 200
+    assert [second.status_code, again.status_code] == [409, 409]
+    assert "revoked" in second.json()["message"]
+
+
+def test_a_dry_run_of_a_large_tree_starts_the_process(client: httpx.Client, workers: WorkerProcesses) -> None:
+    root, delegation = make_tree(client)
+    assert workers.list_pids() == []
+    counted = client.post(f"{DELEGATIONS}/{delegation['delegation_id']}/revoke", json={**WHY, "dry_run": True})
+    wait_until(lambda: len(workers.list_pids()), 1)
+
+    assert (counted.json()["revoked_delegations"], counted.json()["dry_run"]) == (1, True)
+    (pid,) = workers.list_pids()
+    assert client.post(f"{AGENTS}/{root['id']}/kill", json=WHY).status_code == 200
+    assert workers.list_pids() == [pid]
+
+
+def test_a_process_that_dies_changes_nothing(
+    client: httpx.Client, workers: WorkerProcesses, queues: list[WriteQueue], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, delegation = make_tree(client)
+    monkeypatch.setattr(queues[0].long_writes, "_perform", _perform_and_die)
+    killed = client.post(f"{AGENTS}/{root['id']}/kill", json=WHY)
+
+    assert (killed.status_code, killed.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
+    assert [read_status(client, each) for each in (root, delegation["child"])] == ["active", "active"]
+    monkeypatch.undo()
+
+
+def _perform_and_die(settings: Settings, call: VerbCall) -> object:
+    """Run the verb, and die by SIGKILL just before its commit."""
+    Storage.commit = lambda _self, _tx: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
+    return long_write_jobs.perform(settings, call)
