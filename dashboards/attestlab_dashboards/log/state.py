@@ -10,6 +10,7 @@ from typing import ClassVar, Final, NamedTuple, Self
 
 import param
 
+from attestlab.log.entries import EntryType
 from attestlab_dashboards.state import NO_ADDRESS, PageState, Value, choice, matching, page_number, read_uuid
 
 MAX_FIND_CHARS: Final = 300
@@ -17,15 +18,7 @@ MAX_TRUST_CHARS: Final = 2_000  # of a pinned policy, which the address carries
 MAX_BUNDLE_CHARS: Final = 1_000_000
 MAX_INDEX: Final = 2**63 - 1
 SEARCH: Final = "q"  # the name of `find` in an address, as the search box of every page sends it
-ENTRY_TYPES: Final = (
-    "attestation.minted",
-    "attestation.status",
-    "receipt.minted",
-    "receipt.status",
-    "key.status",
-    "issuer.status",
-    "status.list",
-)
+ENTRY_TYPES: Final = tuple(each.value for each in EntryType)
 
 _HEAD = r"(?P<size>0|[1-9][0-9]{0,18})\.(?P<root>[0-9a-f]{64})"
 _SEEN = rf"(?P<head>{_HEAD})\.(?P<key>[0-9a-f]{{8}})\.(?P<at>[0-9]{{1,11}})"

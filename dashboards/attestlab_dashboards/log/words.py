@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
+from attestlab.log.entries import EntryType
 from attestlab.portal.rules import shorten_middle
 from attestlab_dashboards import icons
 from attestlab_dashboards.formats import ago, day
@@ -24,14 +26,18 @@ class TypeWords(NamedTuple):
     noun: str
 
 
-TYPES: Final = {
-    "attestation.minted": TypeWords("minted", "good", "plus", "a mint"),
-    "attestation.status": TypeWords("ended", "bad", "cross", "the end of an attestation"),
-    "receipt.minted": TypeWords("receipt", "good", "plus", "a mint of a receipt"),
-    "receipt.status": TypeWords("revoked", "bad", "cross", "the revocation of a receipt"),
-    "key.status": TypeWords("key", "info", "key", "a change of a key"),
-    "issuer.status": TypeWords("issuer", "warn", "issuers", "a change of an issuer"),
-    "status.list": TypeWords("status list", "calm", "document", "a status list"),
+TYPES: Final[Mapping[str, TypeWords]] = {
+    EntryType.MINTED: TypeWords("minted", "good", "plus", "a mint"),
+    EntryType.ATTESTATION_STATUS: TypeWords("ended", "bad", "cross", "the end of an attestation"),
+    EntryType.RECEIPT_MINTED: TypeWords("receipt", "good", "plus", "a mint of a receipt"),
+    EntryType.RECEIPT_STATUS: TypeWords("revoked", "bad", "cross", "the revocation of a receipt"),
+    EntryType.KEY_STATUS: TypeWords("key", "info", "key", "a change of a key"),
+    EntryType.ISSUER_STATUS: TypeWords("issuer", "warn", "issuers", "a change of an issuer"),
+    EntryType.STATUS_LIST: TypeWords("status list", "calm", "document", "a status list"),
+    EntryType.AGENT_STATUS: TypeWords("agent", "warn", "agents", "a change of an agent"),
+    EntryType.AGENT_KEY: TypeWords("agent key", "info", "key", "a change of an agent's key"),
+    EntryType.DELEGATION_STATUS: TypeWords("delegation", "info", "agents", "a delegation or its end"),
+    EntryType.RUN_COMPLETED: TypeWords("run", "good", "check", "the end of a run"),
 }
 _UNKNOWN: Final = TypeWords("entry", "calm", "document", "an entry of another type")
 

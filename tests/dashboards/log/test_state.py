@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attestlab.log.entries import EntryType
 from attestlab_dashboards.log.events import EVENTS
 from attestlab_dashboards.log.page import PAGE
 from attestlab_dashboards.log.state import ENTRY_TYPES, Flip, KeptHead, LogState
+from attestlab_dashboards.log.words import TYPES
 from support.property_tests import examples
 
 HEX = st.text("0123456789abcdef", min_size=64, max_size=64)
@@ -33,6 +35,15 @@ HOSTILE = ["", "-1", "9" * 40, "²", "1e3", "../..", "<script>", "\x00", "' OR 1
 @given(STATES)
 def test_a_state_survives_its_address(state: LogState) -> None:
     assert LogState.from_query(state.to_query()) == (state, ())
+
+
+def test_every_type_of_entry_can_be_chosen_and_has_its_word() -> None:
+    words = [TYPES[kind].word for kind in EntryType]
+
+    assert [LogState.from_query({"type": kind}) for kind in EntryType] == [
+        (LogState(type=kind.value), ()) for kind in EntryType
+    ]
+    assert len(set(words)) == len(words)
 
 
 def test_the_default_state_has_an_empty_address() -> None:
