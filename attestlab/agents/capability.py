@@ -80,11 +80,12 @@ class AgentServices:
 
     def expire(self, tx: Transaction, *, at_most: int) -> bool:
         """Make at most `at_most` expiries permanent, and suspend agents without owner; whether there may be more."""
-        done = self.lifecycle.expire_due(tx, limit=at_most)
+        expired = self.lifecycle.expire_due(tx, limit=at_most)
+        done = expired.count
         done += self.expiry_of_requests.expire_due(tx, limit=at_most - done)
         done += self.owners.notice_earlier(tx, limit=at_most - done)
         done += self.owners.suspend_due(tx, limit=at_most - done)
-        return done == at_most
+        return done == at_most or expired.has_more
 
     def drop_overdue(self, tx: Transaction) -> None:
         """Delete the challenges and assertions that are over, and write when sessions were last used."""

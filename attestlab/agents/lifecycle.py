@@ -63,6 +63,13 @@ class DependentTrees(DependentsOfAgents, Protocol):
         ...
 
 
+class ExpiredBatch(NamedTuple):
+    """How many agents' expiries were stored, and whether the next batch may store more."""
+
+    count: int
+    has_more: bool
+
+
 @dataclass(frozen=True)
 class KilledAgents:
     """What a kill ended, or with `dry_run` would end."""
@@ -198,23 +205,42 @@ class AgentLifecycle:
         killed = changed[0] if changed[0].id == agent_id else root
         return KilledAgents(killed, sessions, len(below), delegations, False)
 
-    def expire_due(self, tx: Transaction, *, limit: int) -> int:
-        """Store `revoked` for up to `limit` agents that expired, and return how many.
+    def expire_due(self, tx: Transaction, *, limit: int) -> ExpiredBatch:
+        """Store `revoked` for up to `limit` agents that expired, the earliest first.
+
+        It stops before an agent with so many delegations that `expire_next` must end it beside other requests.
 
         Raises:
             TimeUnconfirmed: the clock leapt ahead, and no operator has confirmed it.
         """
         now = self.clock.now()
-        rows = store.find_overdue(tx, now=now, limit=limit)
+        rows = found = store.find_overdue(tx.exec, now=now, limit=limit)
+        while rows and self._ends_many(tx.exec, [row.id for row in rows]):
+            rows = rows[: len(rows) // 2]
+        self._expire(tx, rows, now)
+        return ExpiredBatch(len(rows), bool(rows) and (len(found) == limit or len(rows) < len(found)))
+
+    def is_next_expiry_long(self) -> bool:
+        """Whether `expire_due` leaves the agent that expired first, because too many delegations end with it."""
+        with self.storage.read() as connection:
+            rows = store.find_overdue(connection.execute, now=self.clock.now(), limit=1)
+            return bool(rows) and self._ends_many(connection.execute, [rows[0].id])
+
+    def expire_next(self) -> None:
+        """Store `revoked` for the agent that expired first, however many delegations end with it."""
+        with self.storage.write() as tx:
+            now = self.clock.now()
+            self._expire(tx, store.find_overdue(tx.exec, now=now, limit=1), now)
+
+    def _expire(self, tx: Transaction, rows: Sequence[AgentRecord], now: datetime) -> None:
         if not rows:
-            return 0
+            return
         self.log.time.require_credible(tx.connection)
         context = AuditContext(rows[0].tenant_id, TIMEKEEPER, "agent.expire", now)
         self._change(tx, rows, AgentStatus.REVOKED, lambda row: replace(context, tenant_id=row.tenant_id))
         self._end_dependents(tx, [row.id for row in rows], AgentEnd("expired", TIMEKEEPER, now))
         for row in rows:
             outbox.publish(tx, row.tenant_id, AgentRevoked(row.id, now), at=now)
-        return len(rows)
 
     def _require_may_become(
         self, tx: Transaction, agent_id: UUID, status: AgentStatus, caller: Caller, now: datetime

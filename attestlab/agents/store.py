@@ -166,11 +166,11 @@ def _select_below(agent_id: UUID) -> Select[UUID]:
     return select(below.c.id)
 
 
-def find_overdue(tx: Transaction, *, now: datetime, limit: int) -> list[AgentRecord]:
+def find_overdue(execute: Execute, *, now: datetime, limit: int) -> list[AgentRecord]:
     """Find up to `limit` agents of all tenants that expired and are not revoked yet, earliest first."""
     due = (agents.c.expires_at <= now, agents.c.status != AgentStatus.REVOKED.value, agents.c.expires_at.is_not(None))
     query = select(*agents.c).where(*due).order_by(agents.c.expires_at).limit(limit)
-    return fetch_all(tx.exec(query), AgentRecord)
+    return fetch_all(execute(query), AgentRecord)
 
 
 def list_keys(execute: Execute, agent_ids: Collection[UUID]) -> Mapping[UUID, list[AgentKeyRecord]]:

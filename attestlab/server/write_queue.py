@@ -231,6 +231,9 @@ class WriteQueue:
     async def _expire(self) -> None:
         """Make all due expiries permanent, of attestations and of agents."""
         await self._work_off(self.lab.expire, _pace_expiries())
+        lifecycle = self.lab.agents.lifecycle
+        while await asyncio.to_thread(lifecycle.is_next_expiry_long):
+            await self.long_writes.run("expiries", partial(lifecycle.expire_next))
         await self._work_off(self.lab.agents.expire, _pace_expiries())
 
     async def _keep_trust(self) -> None:

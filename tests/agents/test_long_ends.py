@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
 
 from attestlab.agents import lifecycle
+from attestlab.agents import store as agent_store
 from attestlab.agents.delegation import service as delegations
+from attestlab.agents.delegation import store as delegation_store
+from attestlab.core.clock import FixedClock
 from attestlab.core.db.storage import Storage
+from attestlab.core.encoding import format_time
 from attestlab.core.execution.long_writes import VerbCall
 from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.installation import Installation
@@ -25,6 +33,7 @@ from support.agents import AGENTS, open_session, register_agent
 from support.in_process_server import serve_in_thread, wait_until
 from support.orgs import TenantClients, read_audit_trail
 from support.outbox import read_events
+from support.timeouts import WAIT_TIMEOUT_S
 
 WHY = {"reason": "it probes"}
 DELEGATIONS = "/v1/delegations"
@@ -162,6 +171,65 @@ def test_a_process_that_dies_changes_nothing(
     assert (killed.status_code, killed.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
     assert [read_status(client, each) for each in (root, delegation["child"])] == ["active", "active"]
     monkeypatch.undo()
+
+
+@pytest.mark.both_engines
+@pytest.mark.usefixtures("outside")
+def test_an_expiry_that_ends_a_large_tree_is_stored_in_another_process(
+    clients: TenantClients, client: httpx.Client, clock: FixedClock
+) -> None:
+    lab, ends = clients.lab, format_time(clock.now() + timedelta(hours=1))
+    root = register_agent(client, scopes=["docs:*"], expires_at=ends)
+    body = {"scopes": ["docs:read"], "child": {"display_name": "Worker"}}
+    delegation = client.post(f"{AGENTS}/{root['id']}/delegations", json=body).raise_for_status().json()
+    clock.advance(timedelta(hours=2))
+    with lab.storage.write() as tx:
+        assert not lab.agents.expire(tx, at_most=100), "the sweeper itself leaves it"
+    assert lab.agents.lifecycle.is_next_expiry_long()
+
+    asyncio.run(sweep_until(lab, lambda: not lab.agents.lifecycle.is_next_expiry_long()))
+    with lab.storage.read() as connection:
+        assert agent_store.find(connection.execute, UUID(root["id"])).status == "revoked"  # type: ignore[union-attr]
+        given = delegation_store.find_many(connection.execute, [UUID(delegation["delegation_id"])])
+    assert [each.revoked_because for each in given] == ["expired"]
+    assert list(fsck(lab)) == []
+
+
+async def sweep_until(lab: Installation, is_over: Callable[[], bool]) -> None:
+    """Sweep as a server does until something is over."""
+    queue = WriteQueue(lab)
+    sweeping = asyncio.create_task(queue.sweep_forever(lambda: None, every_s=0.01))
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
+        while not await asyncio.to_thread(is_over):
+            await asyncio.sleep(0.01)
+    sweeping.cancel()
+    with suppress(asyncio.CancelledError):
+        await sweeping
+    await queue.finish()
+
+
+def test_an_agent_with_few_delegations_expires_with_the_others(
+    clients: TenantClients, client: httpx.Client, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifecycle, "MAX_ROWS_INSIDE", 1)
+    ends = format_time(clock.now() + timedelta(hours=1))
+    roots = [register_agent(client, scopes=["docs:*"], expires_at=ends) for _ in range(3)]
+    for root in roots[1:]:
+        body = {"scopes": ["docs:read"], "child": {"display_name": "Worker"}}
+        assert client.post(f"{AGENTS}/{root['id']}/delegations", json=body).status_code == 201
+    clock.advance(timedelta(hours=2))
+
+    left = []
+    for _ in range(4):
+        with clients.lab.storage.write() as tx:
+            has_more = clients.lab.agents.expire(tx, at_most=100)
+        with clients.lab.storage.read() as connection:
+            overdue = agent_store.find_overdue(connection.execute, now=clock.now(), limit=100)
+        left.append((has_more, len(overdue)))
+        if not has_more:
+            break
+    assert left[-1] == (False, 0)
+    assert len(left) > 1, "one batch ended more delegations than the limit"
 
 
 def _perform_and_die(settings: Settings, call: VerbCall) -> object:

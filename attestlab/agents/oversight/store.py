@@ -110,10 +110,10 @@ def _may_have(now: datetime) -> dict[ReviewFinding, ColumnElement[bool]]:
     }
 
 
-def list_owned(execute: Execute, user_id: UUID) -> list[AgentRecord]:
-    """List the agents for which a person answers, without revoked ones."""
+def list_owned(execute: Execute, user_id: UUID, *, limit: int) -> list[AgentRecord]:
+    """List up to `limit` agents for which a person answers, without revoked ones."""
     theirs = (agents.c.owner_user_id == user_id, agents.c.status != AgentStatus.REVOKED.value)
-    return fetch_all(execute(select(*agents.c).where(*theirs).order_by(agents.c.id)), AgentRecord)
+    return fetch_all(execute(select(*agents.c).where(*theirs).order_by(agents.c.id).limit(limit)), AgentRecord)
 
 
 def find_unnoticed(execute: Execute, *, limit: int) -> list[AgentRecord]:

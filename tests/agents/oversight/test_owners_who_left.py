@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from attestlab.agents.oversight import owners
 from attestlab.core.clock import FixedClock
 from attestlab.orgs.rules import Scope
 from support.agents import AGENTS, open_session, register_agent
@@ -173,3 +174,23 @@ def test_many_owners_who_left_are_noticed_in_batches(
 
     assert done == [2, 1, 0]
     assert [signals_of(client, each) for each in agents] == [["ownerless"]] * 3
+
+
+def test_of_a_person_with_very_many_agents_the_next_sweep_notices_the_rest(
+    client: httpx.Client, clients: TenantClients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owners, "MAX_NOTED_AT_ONCE", 1)
+    sweep(clients)
+    person, signed_in = clients.person("admin")
+    signed_in.close()
+    agents = [register_agent(client, owner_user_id=person) for _ in range(3)]
+    with clients.owner() as boss:
+        assert boss.delete(f"/v1/users/{person}").status_code == 204
+
+    assert [signals_of(client, each) for each in agents] == [["ownerless"], [], []]
+    found = client.get(f"{AGENTS}/review", params={"finding": "ownerless"}).json()["items"]
+    assert len(found) == 3
+    sweep(clients)
+    assert [signals_of(client, each) for each in agents] == [["ownerless"]] * 3
+    noted = [each["agent_id"] for each in read_events_of_type(clients.lab, "agent.owner_left")]
+    assert [noted.count(each["id"]) for each in agents] == [1, 1, 1]
