@@ -81,7 +81,7 @@ class AgentServices:
     def expire(self, tx: Transaction, *, at_most: int) -> bool:
         """Make at most `at_most` expiries permanent, and suspend agents without owner; whether there may be more."""
         expired = self.lifecycle.expire_due(tx, limit=at_most)
-        done = expired.count
+        done = expired.stored
         done += self.expiry_of_requests.expire_due(tx, limit=at_most - done)
         done += self.owners.notice_earlier(tx, limit=at_most - done)
         done += self.owners.suspend_due(tx, limit=at_most - done)

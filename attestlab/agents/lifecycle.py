@@ -64,9 +64,9 @@ class DependentTrees(DependentsOfAgents, Protocol):
 
 
 class ExpiredBatch(NamedTuple):
-    """How many agents' expiries were stored, and whether the next batch may store more."""
+    """How many expiries of agents were stored, and whether the next batch may store more."""
 
-    count: int
+    stored: int
     has_more: bool
 
 

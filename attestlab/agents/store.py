@@ -93,8 +93,9 @@ def page(
         conditions.append(or_(holds_text(agents.c.display_name, query.q), holds_text(agents.c.description, query.q)))
     if before is not None:
         conditions.append(agents.c.id < before)
-    newest_first = select(*agents.c).where(*conditions).order_by(agents.c.id.desc()).limit(limit)
-    return fetch_all(execute(newest_first), AgentRecord)
+    newest = select(agents.c.id).where(*conditions).order_by(agents.c.id.desc()).limit(limit)  # reads an index alone
+    shown = select(*agents.c).where(agents.c.id.in_(newest)).order_by(agents.c.id.desc())
+    return fetch_all(execute(shown), AgentRecord)
 
 
 def _has_status(status: AgentStatus, now: datetime) -> ColumnElement[bool]:

@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Double, Index, text
 from sqlmodel import Field
 
 from attestlab.agents.rules import INITIAL_TRUST_SCORE
-from attestlab.core.db.tables import model_of, short_repr
+from attestlab.core.db.tables import model_of, only_on, short_repr
 from attestlab.core.records.row_digest import UNDIGESTED
 
 SINCE_0040 = {"info": {"since": "0040"}}
@@ -64,7 +64,10 @@ _LEFT = "owner_left_at IS NOT NULL AND status = 'active'"
 Agent = model_of(
     AgentRecord,
     "agents",
-    Index("ix_agents_of_tenant", "tenant_id", "id"),
+    # Filters of a page read the index alone: without it, a page without a hit reads all rows of the tenant.
+    Index("ix_agents_of_tenant", "tenant_id", "id", "agent_type", "status", "expires_at"),
+    # An index of PostgreSQL holds no text of 2,048 characters.
+    only_on("sqlite", Index("ix_agents_texts", "tenant_id", "id", "display_name", "description")),
     Index("ix_agents_expiring", "expires_at", sqlite_where=text(_EXPIRING)),
     Index("ix_agents_left", "owner_left_at", sqlite_where=text(_LEFT)),
 )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from alembic import context
 
+from attestlab.migrations.models import exists_on
+
 
 def run() -> None:
     """Run the command's migrations on the connection that it passed."""
-    context.configure(**context.config.attributes)
+    attributes = context.config.attributes
+    context.configure(**attributes, include_object=exists_on(attributes["connection"].dialect.name))
     context.run_migrations()
 
 

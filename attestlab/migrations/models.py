@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
 from sqlalchemy import MetaData, Table
+from sqlalchemy.schema import SchemaItem
 from sqlmodel import SQLModel
+
+from attestlab.core.db.tables import ONLY_ON
 
 PACKAGE = Path(__file__).parents[1]
 _TABLE = re.compile(r"^\w+ = model_of\(", re.MULTILINE)
@@ -21,6 +25,15 @@ def metadata() -> MetaData:
     for table in SQLModel.metadata.tables.values():
         _partial_on_both_engines(table)
     return SQLModel.metadata
+
+
+def exists_on(dialect: str) -> Callable[..., bool]:
+    """Return Alembic's `include_object` for a database, without the indexes that only the other engine has."""
+
+    def include(item: SchemaItem, _name: str, _kind: str, _is_reflected: bool, _other: SchemaItem | None) -> bool:
+        return bool(item.info.get(ONLY_ON, dialect) == dialect)
+
+    return include
 
 
 def _partial_on_both_engines(table: Table) -> None:

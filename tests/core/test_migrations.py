@@ -25,7 +25,7 @@ from sqlalchemy import Connection, event, inspect, text
 from attestlab.core.db.storage import Storage
 from attestlab.migrations import HEAD, NewerRecords, alembic_config, revision, upgrade
 from attestlab.migrations.__main__ import write_revision
-from attestlab.migrations.models import metadata
+from attestlab.migrations.models import exists_on, metadata
 from support.fork_server import run_command
 
 pytestmark = pytest.mark.both_engines
@@ -175,7 +175,8 @@ def test_alembic_finds_nothing_left_to_do(opened: Storage) -> None:
     upgrade(opened)
 
     with opened.engine.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), metadata()) == []
+        options = {"include_object": exists_on(connection.dialect.name)}
+        assert compare_metadata(MigrationContext.configure(connection, opts=options), metadata()) == []
         command.check(alembic_config(connection=connection, target_metadata=metadata()))
 
 

@@ -21,6 +21,7 @@ from sqlmodel.main import FieldInfo
 
 Record = TypeVar("Record", bound=NamedTuple)
 
+ONLY_ON: Final = "only on"  # in the `info` of an index, the engine that alone has it
 TableRow = Mapping[str, object] | tuple[object, ...]  # by column, or the values of all columns in their order
 Columns = ReadOnlyColumnCollection[str, ColumnElement[object]]
 UpsertChange = Callable[[Columns], dict[str, object]]  # what an upsert sets, by the columns of the rejected insert
@@ -41,6 +42,13 @@ def short_repr(kind: type[Record]) -> type[Record]:
 
     kind.__repr__ = show  # type: ignore[method-assign,assignment]
     return kind
+
+
+def only_on(dialect: str, index: Index) -> Index:
+    """Declare an index for one of the two engines; `migrations.models` leaves it out on the other."""
+    index.info[ONLY_ON] = dialect
+    index.ddl_if(dialect=dialect)
+    return index
 
 
 def model_of(record: type[NamedTuple], table: str, *indexes: Index, **options: object) -> type[SQLModel]:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from types import MethodType
-from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
+from typing import Final, NamedTuple, TypeVar, cast
 
 from attestlab.core.clock import Clock
 from attestlab.core.errors import AttestLabError
@@ -37,12 +37,9 @@ class VerbCall(NamedTuple):
     at: datetime
 
 
-class Perform(Protocol):
-    """Runs a verb in the child process; a module-level function."""
-
-    def __call__(self, place: Any, call: VerbCall) -> object:  # the place is what the server chose
-        """Open the records at `place`, run the verb, and commit."""
-        ...
+Place = TypeVar("Place")
+Perform = Callable[[Place, VerbCall], object]
+"""Runs a verb in the child process: opens the records at the place, and commits. A module-level function."""
 
 
 class LongWrites:
@@ -55,7 +52,7 @@ class LongWrites:
         clock: which the process continues.
     """
 
-    def __init__(self, perform: Perform, load: Callable[[], None], place: object, *, clock: Clock) -> None:
+    def __init__(self, perform: Perform[Place], load: Callable[[], None], place: Place, *, clock: Clock) -> None:
         self.workers = WorkerProcesses(processes=1, niceness=0)
         self._perform, self._load, self._place, self._clock = perform, load, place, clock
         self._warming_up: asyncio.Task[None] | None = None
