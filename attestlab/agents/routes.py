@@ -158,7 +158,7 @@ async def _revoke_with_many(
     if not await executor.read(agent_lifecycle.is_long_end, agent_id):
         return None
     revoke = partial(agent_lifecycle.revoke, agent_id, reason=body.reason, caller=caller)
-    return await long_writes.run(caller.tenant_id, revoke)
+    return await long_writes.run(revoke)
 
 
 @routes.post("/v1/agents/{id}/revoke", scope=WRITERS, prepare=_revoke_with_many)
@@ -208,7 +208,7 @@ async def kill_agent(
     if is_long and body.dry_run:
         long_writes.warm_up()
     is_apart = is_long and not body.dry_run
-    killed = await (long_writes.run(caller.tenant_id, kill) if is_apart else executor.run_in_thread(kill))
+    killed = await (long_writes.run(kill) if is_apart else executor.run_in_thread(kill))
     return render_kill(killed, (await executor.read(agents.describe_now, [killed.agent]))[0])
 
 

@@ -74,7 +74,11 @@ class WriteQueue:
             count_waiting=lambda: self._writer.waiting,
         )
         self.long_writes = LongWrites(
-            long_write_jobs.perform, long_write_jobs.load_installation, lab.settings, clock=lab.clock
+            long_write_jobs.perform,
+            long_write_jobs.load_installation,
+            lab.settings,
+            storage=lab.storage,
+            clock=lab.clock,
         )
         self.in_flight: set[bytes] = set()
         self.background = Supervisor()
@@ -233,7 +237,7 @@ class WriteQueue:
         await self._work_off(self.lab.expire, _pace_expiries())
         lifecycle = self.lab.agents.lifecycle
         while await asyncio.to_thread(lifecycle.is_next_expiry_long):
-            await self.long_writes.run("expiries", partial(lifecycle.expire_next))
+            await self.long_writes.run(partial(lifecycle.expire_next))
         await self._work_off(self.lab.agents.expire, _pace_expiries())
 
     async def _keep_trust(self) -> None:
@@ -273,8 +277,8 @@ class WriteQueue:
     async def finish(self) -> None:
         """Write the buffered metering and commit every accepted write."""
         await self.verifications.finish()
+        await self.long_writes.aclose()
         await self._writer.aclose()
-        self.long_writes.close()
 
 
 def _pace_expiries() -> BacklogPacer:

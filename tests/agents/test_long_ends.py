@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -37,6 +38,7 @@ from support.timeouts import WAIT_TIMEOUT_S
 
 WHY = {"reason": "it probes"}
 DELEGATIONS = "/v1/delegations"
+BEGUN, GO_ON = "long-write.begun", "long-write.go-on"
 pytestmark = pytest.mark.one_world
 
 
@@ -173,6 +175,28 @@ def test_a_process_that_dies_changes_nothing(
     monkeypatch.undo()
 
 
+def test_writers_of_the_server_wait_for_a_long_write_without_a_limit(
+    clients: TenantClients, client: httpx.Client, queues: list[WriteQueue], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, _ = make_tree(client)
+    monkeypatch.setattr(queues[0].long_writes, "_perform", _perform_when_allowed)
+    begun, go_on = (clients.lab.settings.data / name for name in (BEGUN, GO_ON))
+    with ThreadPoolExecutor(2) as pool:
+        killed = pool.submit(client.post, f"{AGENTS}/{root['id']}/kill", json=WHY)
+        try:
+            wait_until(begun.exists, True)  # the process has not begun to write
+            can_begin = clients.lab.storage.try_begin()
+            registered = pool.submit(register_agent, client)
+        finally:
+            go_on.touch()
+        answers = killed.result(), registered.result()
+
+    assert can_begin is None
+    assert (answers[0].status_code, answers[1]["status"]) == (200, "active")
+    for each in (begun, go_on):
+        each.unlink()
+
+
 @pytest.mark.both_engines
 @pytest.mark.usefixtures("outside")
 def test_an_expiry_that_ends_a_large_tree_is_stored_in_another_process(
@@ -235,4 +259,11 @@ def test_an_agent_with_few_delegations_expires_with_the_others(
 def _perform_and_die(settings: Settings, call: VerbCall) -> object:
     """Run the verb, and die by SIGKILL just before its commit."""
     Storage.commit = lambda _self, _tx: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
+    return long_write_jobs.perform(settings, call)
+
+
+def _perform_when_allowed(settings: Settings, call: VerbCall) -> object:
+    """Run the verb once a file allows it."""
+    (settings.data / BEGUN).touch()
+    wait_until((settings.data / GO_ON).exists, True)
     return long_write_jobs.perform(settings, call)

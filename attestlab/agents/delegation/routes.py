@@ -137,7 +137,7 @@ async def _revoke_many(
     if body.dry_run:
         return await executor.run_in_thread(revoke)
     if is_long:
-        return await long_writes.run(caller.tenant_id, revoke)
+        return await long_writes.run(revoke)
     return None
 
 

@@ -231,6 +231,20 @@ class Storage:
         except OperationalError:
             return None
 
+    @contextmanager
+    def lend_writer(self) -> Iterator[None]:
+        """Keep the writers of this process waiting, however long, while another process writes for it.
+
+        Without this they would wait for the database's lock, whose limit is shorter than a long write.
+        """
+        asked_at = monotonic()
+        with self._write_lock:
+            locked_at = monotonic()
+            try:
+                yield
+            finally:
+                self.observer.observe_lock(before_s=locked_at - asked_at, held_s=monotonic() - locked_at)
+
     def _begin_locked(
         self,
         asked_at: float,
