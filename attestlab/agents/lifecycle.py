@@ -208,7 +208,7 @@ class AgentLifecycle:
     def expire_due(self, tx: Transaction, *, limit: int) -> ExpiredBatch:
         """Store `revoked` for up to `limit` agents that expired, the earliest first.
 
-        It stops before an agent with so many delegations that `expire_next` must end it beside other requests.
+        It stops before an agent whose many delegations `expire_next` must end beside other requests.
 
         Raises:
             TimeUnconfirmed: the clock leapt ahead, and no operator has confirmed it.

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from attestlab.core.clock import ContinuedClock
-from attestlab.core.db.storage import is_unreachable
+from attestlab.core.db.unreachable import is_unreachable
 from attestlab.core.errors import AttestLabError, Unavailable
-from attestlab.core.execution.long_writes import VerbCall
+from attestlab.core.execution.long_writes import ChildCall
 from attestlab.settings import Settings
 
 UNREACHABLE = "The database cannot be reached right now. Retry shortly."
@@ -23,7 +23,7 @@ def load_installation() -> None:
     from attestlab import installation  # noqa: F401  # loading it is the purpose
 
 
-def perform(settings: Settings, call: VerbCall) -> object:
+def perform(settings: Settings, call: ChildCall) -> object:
     """Run a verb on the installation of these settings, and return its result.
 
     Raises:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from attestlab.core.crypto import sealing
-from attestlab.core.db.storage import ping
+from attestlab.core.db.unreachable import ping
 from attestlab.installation import Installation
 
 

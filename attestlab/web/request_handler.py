@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from tornado.iostream import StreamClosedError
 
 from attestlab.core.crypto.canonical_json import canonical
-from attestlab.core.db.storage import is_unreachable
+from attestlab.core.db.unreachable import is_unreachable
 from attestlab.core.errors import (
     AttestLabError,
     AuthInvalid,

@@ -22,7 +22,7 @@ from attestlab.agents.delegation import store as delegation_store
 from attestlab.core.clock import FixedClock
 from attestlab.core.db.storage import Storage
 from attestlab.core.encoding import format_time
-from attestlab.core.execution.long_writes import VerbCall
+from attestlab.core.execution.long_writes import ChildCall
 from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.installation import Installation
 from attestlab.integrity.fsck import fsck
@@ -256,13 +256,13 @@ def test_an_agent_with_few_delegations_expires_with_the_others(
     assert len(left) > 1, "one batch ended more delegations than the limit"
 
 
-def _perform_and_die(settings: Settings, call: VerbCall) -> object:
+def _perform_and_die(settings: Settings, call: ChildCall) -> object:
     """Run the verb, and die by SIGKILL just before its commit."""
     Storage.commit = lambda _self, _tx: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
     return long_write_jobs.perform(settings, call)
 
 
-def _perform_when_allowed(settings: Settings, call: VerbCall) -> object:
+def _perform_when_allowed(settings: Settings, call: ChildCall) -> object:
     """Run the verb once a file allows it."""
     (settings.data / BEGUN).touch()
     wait_until((settings.data / GO_ON).exists, True)

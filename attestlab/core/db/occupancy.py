@@ -19,7 +19,8 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from attestlab.core import atomic_files
-from attestlab.core.db.storage import Storage, ping
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.unreachable import ping
 from attestlab.core.errors import NoInstallation, Unavailable
 
 POSTGRESQL_LOCK = 0x61747465_6F636375  # an arbitrary constant that no other lock of ours uses

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import OperationalError
 
 from attestlab.core import error_text
@@ -26,6 +26,7 @@ from attestlab.core.clock import Clock, SystemClock
 from attestlab.core.db import sqlite
 from attestlab.core.db.shared_snapshots import Cache, Snapshots
 from attestlab.core.db.transaction import Foreseen, Transaction
+from attestlab.core.db.unreachable import is_unreachable
 from attestlab.core.db.urls import database_url
 from attestlab.core.db.write_observer import Unobserved, WriteObserver
 from attestlab.core.errors import Unavailable
@@ -395,19 +396,3 @@ class CommitUnknown(Unavailable):
         self, message: str = "The commit was not confirmed. Check whether the change exists before you retry."
     ) -> None:
         super().__init__(message)
-
-
-_TRANSIENT = frozenset({"OperationalError", "InternalError", "InterfaceError", "DatabaseError", "TimeoutError"})
-
-
-def is_unreachable(error: BaseException) -> bool:
-    """Whether the database or disk could not be reached, locked or read; transient, and not the request's fault.
-
-    Recognizes the class names that both drivers and SQLAlchemy use for such errors (PEP 249).
-    """
-    return isinstance(error, OSError) or type(error).__name__ in _TRANSIENT
-
-
-def ping(connection: Connection) -> None:
-    """Run a trivial query to check that the database answers."""
-    connection.execute(text("SELECT 1"))

@@ -26,7 +26,7 @@ PROCESSOR_LIMIT_S: Final = 120.0
 Result = TypeVar("Result")
 
 
-class VerbCall(NamedTuple):
+class ChildCall(NamedTuple):
     """The call of a service's verb: the class of the service, the verb's name, its arguments, and the time."""
 
     service: type[object]
@@ -37,7 +37,7 @@ class VerbCall(NamedTuple):
 
 
 Place = TypeVar("Place")
-Perform = Callable[[Place, VerbCall], object]
+Perform = Callable[[Place, ChildCall], object]
 """Runs a verb in the child process: opens the records at the place, and commits. A module-level function."""
 
 
@@ -86,7 +86,7 @@ class LongWrites:
         self._start_process()
         method = cast(MethodType, verb.func)
         with self._storage.lend_writer():
-            call = VerbCall(type(method.__self__), method.__name__, verb.args, verb.keywords, self._clock.now())
+            call = ChildCall(type(method.__self__), method.__name__, verb.args, verb.keywords, self._clock.now())
             done = self.workers.run_blocking(self._perform, self._place, call, timeout_s=PROCESSOR_LIMIT_S)
         return cast(Result, done)
 
