@@ -8,7 +8,7 @@ from __future__ import annotations
 from alembic import op
 
 revision = "0050"
-down_revision = "0046"
+down_revision = "0047"
 
 
 def upgrade() -> None:
