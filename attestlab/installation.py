@@ -85,6 +85,7 @@ from attestlab.receipts import log_lookup as receipt_lookup
 from attestlab.receipts.service import Receipts, count_signed
 from attestlab.receipts.types.service import ReceiptTypes
 from attestlab.risk.service import Risk
+from attestlab.search.service import Search
 from attestlab.settings import Settings
 from attestlab.simulation.risk.service import RiskSimulations
 from attestlab.simulation.service import Simulations
@@ -185,6 +186,7 @@ class Installation:
         self.billing = Billing(storage=storage, clock=clock, orgs=self.orgs, settings=settings)
         self.receipt_types = ReceiptTypes(storage=storage, clock=clock)
         self.governance = Governance(storage=storage, clock=clock, issuers=self.issuers)
+        self.search = Search(storage=storage, clock=clock)
         self.policy_decisions = Decisions(storage=storage, clock=clock)
         self.attestations = Attestations(
             storage=storage,

@@ -66,6 +66,7 @@ Attestation = model_of(
     AttestationRecord,
     "attestations",
     Index("ix_attestations_of_tenant", "tenant_id", "log_index"),
+    Index("ix_attestations_of_tenant_by_id", "tenant_id", "id"),
     Index("ix_attestations_of_issuer", "issuer_id", "log_index"),
     Index("ix_attestations_of_key", "tenant_id", "kid", "log_index"),
     Index("ix_attestations_ended", "issuer_id", "log_index", sqlite_where=text(_REVOKED_OR_SUPERSEDED)),

@@ -11,6 +11,7 @@ from sqlalchemy import MetaData, Table
 from sqlalchemy.schema import SchemaItem
 from sqlmodel import SQLModel
 
+from attestlab.core.db.byte_order import list_operator_classes
 from attestlab.core.db.tables import ONLY_ON
 
 PACKAGE = Path(__file__).parents[1]
@@ -24,6 +25,7 @@ def metadata() -> MetaData:
             import_module(".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts))
     for table in SQLModel.metadata.tables.values():
         _partial_on_both_engines(table)
+        _set_operator_classes(table)
     return SQLModel.metadata
 
 
@@ -45,3 +47,9 @@ def _partial_on_both_engines(table: Table) -> None:
         condition = index.dialect_options["sqlite"]["where"]
         if condition is not None:
             index.dialect_options["postgresql"]["where"] = condition
+
+
+def _set_operator_classes(table: Table) -> None:
+    """Set the operator classes of PostgreSQL, which models declare without that dialect (`core/db/byte_order.py`)."""
+    for index in table.indexes:
+        index.dialect_options["postgresql"]["ops"] = dict(list_operator_classes(index))

@@ -105,4 +105,6 @@ class PolicyDecisionRecord(NamedTuple):
     matched_rules: Annotated[str, Field(sa_type=Text)]
 
 
-PolicyDecision = model_of(PolicyDecisionRecord, "policy_decisions")
+PolicyDecision = model_of(
+    PolicyDecisionRecord, "policy_decisions", Index("ix_policy_decisions_of_tenant", "tenant_id", "id")
+)

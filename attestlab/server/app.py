@@ -82,6 +82,7 @@ from attestlab.risk.enforcement import routes as enforcement_routes
 from attestlab.risk.normalization import routes as normalization_routes
 from attestlab.risk.signals import routes as signal_routes
 from attestlab.risk.velocity import record_blocked_address
+from attestlab.search import routes as search_routes
 from attestlab.server import readiness
 from attestlab.server.api_reference import load_vocabulary
 from attestlab.server.dashboards import PREFIX, Dashboards, are_installed, refuse
@@ -163,6 +164,7 @@ CAPABILITIES: tuple[Routes, ...] = (
     risk_simulation_routes.routes,
     webhook_routes.routes,
     webhook_delivery_routes.routes,
+    search_routes.routes,
     lake_routes.routes,
     delivery_routes.routes,
     log_routes.routes,

@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, ColumnElement, Double, Index, Select, Table, and_, bindparam, or_, select, text
 from sqlmodel import Field
 
+from attestlab.core.db.byte_order import by_bytes
 from attestlab.core.db.tables import Execute, Record, fetch_all, fetch_one, model_of, short_repr, table_of
 from attestlab.core.errors import NotFound
 from attestlab.core.filters import Filters, build_conditions
@@ -74,8 +75,9 @@ RiskCase = model_of(
         "entity_id",
         unique=True,
         sqlite_where=text("status = 'open'"),
+        info=by_bytes("entity_id"),
     ),
-    Index("ix_risk_cases_of_entity", "tenant_id", "entity_type", "entity_id", "id"),
+    Index("ix_risk_cases_of_entity", "tenant_id", "entity_type", "entity_id", "id", info=by_bytes("entity_id")),
     Index("ix_risk_cases_unlabelled", "label_at", sqlite_where=text("label_at IS NOT NULL")),
 )
 
@@ -106,7 +108,7 @@ RiskListEntry = model_of(
     RiskListEntryRecord,
     "risk_list_entries",
     Index("ix_risk_list_entries_of_tenant", "tenant_id", "id"),
-    Index("ix_risk_list_entries_of_entity", "tenant_id", "entity_type", "entity_id"),
+    Index("ix_risk_list_entries_of_entity", "tenant_id", "entity_type", "entity_id", info=by_bytes("entity_id")),
 )
 
 

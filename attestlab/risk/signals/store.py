@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, ColumnElement, Double, Index, bindparam, delete, func, select, text, update
 from sqlmodel import Field
 
+from attestlab.core.db.byte_order import by_bytes
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, model_of, short_repr, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
@@ -49,7 +50,7 @@ RiskSignal = model_of(
     RiskSignalRecord,
     "risk_signals",
     Index("ix_risk_signals_of_tenant", "tenant_id", "seq"),
-    Index("ix_risk_signals_of_entity", "tenant_id", "entity_type", "entity_id", "seq"),
+    Index("ix_risk_signals_of_entity", "tenant_id", "entity_type", "entity_id", "seq", info=by_bytes("entity_id")),
     Index("ix_risk_signals_id", "id", unique=True),
     Index("ix_risk_signals_of_event", "event_id", sqlite_where=text("event_id IS NOT NULL")),
 )

@@ -1,0 +1,1 @@
+"""One search over everything of a tenant that the caller may read."""

@@ -1,0 +1,116 @@
+"""What the search found, in words for people, and where the dashboards show it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import NamedTuple
+
+from attestlab.attestations.rules import Status, compute_current_status
+from attestlab.core.encoding import format_time
+from attestlab.risk.enforcement.store import RiskCaseRecord
+from attestlab.risk.rules import CaseStatus, Entity
+from attestlab.search.rules import FoundType, PageEntry, compose_address
+from attestlab.search.store import (
+    FoundApiKey,
+    FoundAttestation,
+    FoundDecision,
+    FoundIssuer,
+    FoundKey,
+    FoundPerson,
+    FoundPolicy,
+)
+
+
+class Found(NamedTuple):
+    """One thing that was found; `url` is the path of its page below the address of the service."""
+
+    type: FoundType
+    id: str
+    title: str
+    subtitle: str
+    url: str
+
+
+def _name(entity: Entity) -> str:
+    """Return the name of an entity in an address: its type and its id."""
+    return f"{entity.type.value}:{entity.id}"
+
+
+def describe_entity(entity: Entity, *, case: RiskCaseRecord | None, lists: Collection[str]) -> Found:
+    """Describe an entity with its open case, and the lists that it is on."""
+    facts = [entity.type.value.capitalize() if len(entity.type) > 2 else entity.type.upper()]
+    facts += [] if case is None else [f"open case, score {case.max_score:.0f}"]
+    facts += [f"on the {name} list" for name in sorted(lists)]
+    name = _name(entity)
+    return Found(FoundType.ENTITY, name, entity.id, ", ".join(facts), compose_address("risk", entity=name))
+
+
+def describe_case(case: RiskCaseRecord) -> Found:
+    """Describe a case by its entity, and how it stands."""
+    state = "Open" if case.status == CaseStatus.OPEN else f"Resolved as {case.outcome}"
+    subtitle = f"{state}, {case.entity_type}, score {case.max_score:.0f}, opened {_day(case.opened_at)}"
+    address = compose_address("risk", entity=_name(case.entity))
+    return Found(FoundType.CASE, str(case.id), case.entity_id, subtitle, address)
+
+
+def describe_issuer(issuer: FoundIssuer) -> Found:
+    """Describe an issuer by its name, domain and status."""
+    subtitle = f"{issuer.domain}, {issuer.status}"
+    return Found(
+        FoundType.ISSUER, str(issuer.id), issuer.name, subtitle, compose_address("issuers", issuer=str(issuer.id))
+    )
+
+
+def describe_key(key: FoundKey) -> Found:
+    """Describe a signing key by its issuer and status; its page counts what depends on it."""
+    subtitle = f"Signing key of {key.issuer}, {key.status}"
+    address = compose_address("issuers", issuer=str(key.issuer_id), key=f"{key.issuer_id}/{key.kid}")
+    return Found(FoundType.KEY, key.kid, key.kid, subtitle, address)
+
+
+def describe_api_key(key: FoundApiKey) -> Found:
+    """Describe an API key by its name, beginning and status; its page has what it did."""
+    subtitle = f"API key {key.prefix}…, {key.status}"
+    return Found(FoundType.KEY, str(key.id), key.name, subtitle, compose_address("issuers", actor=str(key.id)))
+
+
+def describe_policy(policy: FoundPolicy) -> Found:
+    """Describe a policy by its category and status."""
+    subtitle = f"{policy.category}, {policy.status}"
+    return Found(
+        FoundType.POLICY, str(policy.id), policy.name, subtitle, compose_address("policy", policy=str(policy.id))
+    )
+
+
+def describe_decision(decision: FoundDecision) -> Found:
+    """Describe a decision by its action, effect and day."""
+    effect = "allowed" if decision.allowed else "denied"
+    subtitle = f"{decision.action} {effect}, {_day(decision.created_at)}"
+    address = compose_address("policy", decision=decision.id)
+    return Found(FoundType.DECISION, decision.id, decision.id, subtitle, address)
+
+
+def describe_attestation(found: FoundAttestation, *, now: datetime) -> Found:
+    """Describe an attestation by its schema, issuer, status as of now and day."""
+    status = compute_current_status(Status(found.status), found.expiry_at, now=now)
+    subtitle = f"{status.value}, by {found.issuer}, {_day(found.created_at)}"
+    address = compose_address("log", q=str(found.id))
+    return Found(FoundType.ATTESTATION, str(found.id), found.schema, subtitle, address)
+
+
+def describe_person(person: FoundPerson) -> Found:
+    """Describe a person by their address and roles; their page has what they did."""
+    facts = [person.email, person.roles.replace(" ", ", "), "" if person.status is None else person.status]
+    subtitle = ", ".join(filter(None, facts))
+    address = compose_address("issuers", actor=str(person.id))
+    return Found(FoundType.PERSON, str(person.id), person.name or person.email, subtitle, address)
+
+
+def describe_page(page: PageEntry) -> Found:
+    """Describe a page of the dashboards by what people come for."""
+    return Found(FoundType.PAGE, page.path, page.name, page.about, compose_address(page.path))
+
+
+def _day(moment: datetime) -> str:
+    return format_time(moment)[:10]

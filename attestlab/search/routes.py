@@ -1,0 +1,28 @@
+"""HTTP route of the search."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from attestlab.core.row_rendering import RowRenderer
+from attestlab.orgs.rules import Caller
+from attestlab.search.results import Found
+from attestlab.search.service import Search
+from attestlab.search.shapes import FoundOut, SearchOut, SearchQuery
+from attestlab.web.executor import Executor
+from attestlab.web.routing.authorization import Requirement
+from attestlab.web.routing.routes import Routes
+
+routes = Routes("search")
+_render = RowRenderer(FoundOut, Found)
+
+
+@routes.get("/v1/search", scope=Requirement(tenant_only=True))
+async def search(query: SearchQuery, caller: Caller, search: Search, executor: Executor) -> SearchOut:
+    """Find anything of the tenant by the beginning of an id or hash, or by a part of a name.
+
+    Ids and hashes are found from 4 characters on, names by any part. The answer has only what the caller may read:
+    a type without its scope is left out, without an error.
+    """
+    found = await executor.run_in_thread(partial(search.find, query, caller=caller))
+    return SearchOut(items=[_render(each) for each in found])

@@ -1,0 +1,140 @@
+"""Service of the search: finds entities, cases, issuers, keys, policies, decisions, attestations, people and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from attestlab.core.clock import Clock
+from attestlab.core.db.storage import Storage
+from attestlab.core.db.tables import Execute
+from attestlab.orgs.rules import Caller
+from attestlab.risk.enforcement import store as enforcement_store
+from attestlab.search import results, rules, store
+from attestlab.search.results import Found
+from attestlab.search.rules import FoundType, Span
+from attestlab.search.shapes import SearchQuery
+
+
+@dataclass(frozen=True)
+class _Search:
+    """One search: the text as what it may be, for whom, and how many of each type are wanted."""
+
+    execute: Execute
+    caller: Caller
+    text: str
+    ids: tuple[UUID, UUID] | None
+    spans: list[Span]
+    now: datetime
+    limit: int
+
+    @property
+    def tenant_id(self) -> UUID:
+        """The tenant in which the search looks."""
+        return self.caller.tenant_id
+
+
+class Search:
+    """The search of tenants; it reads, and records nothing."""
+
+    def __init__(self, *, storage: Storage, clock: Clock) -> None:
+        self.storage = storage
+        self.clock = clock
+
+    def find(self, query: SearchQuery, *, caller: Caller) -> list[Found]:
+        """Find what a text begins or is a part of, among what the caller may read; what they may not is left out.
+
+        Exact matches are first in their type, and no type takes the place of another (`share_fairly`).
+        """
+        types = rules.select_types(query.types, caller)
+        with self.storage.read() as connection:
+            search = _Search(
+                connection.execute,
+                caller,
+                query.q,
+                rules.parse_id_range(query.q),
+                [Span.of_prefix(prefix) for prefix in rules.list_prefixes(query.q)],
+                self.clock.now(),
+                query.limit,
+            )
+            groups = [_put_exact_first(_FINDERS[kind](search), query.q) for kind in types]
+        return rules.share_fairly(groups, query.limit)
+
+
+def _put_exact_first(found: list[Found], text: str) -> list[Found]:
+    wanted = text.casefold()
+    return sorted(found, key=lambda each: wanted not in (each.title.casefold(), each.id.casefold()))
+
+
+def _find_entities(search: _Search) -> list[Found]:
+    execute, tenant_id = search.execute, search.tenant_id
+    found = store.find_entities(execute, tenant_id, search.spans, now=search.now, limit=search.limit)
+    cases = enforcement_store.find_open_cases(execute, tenant_id, found)
+    lists = enforcement_store.find_lists_of(execute, tenant_id, found, now=search.now)
+    found.sort(key=lambda entity: (entity not in cases, entity.id))
+    return [
+        results.describe_entity(entity, case=cases.get(entity), lists=lists.get(entity, ()))
+        for entity in found[: search.limit]
+    ]
+
+
+def _find_cases(search: _Search) -> list[Found]:
+    found = store.find_cases(search.execute, search.tenant_id, search.ids, search.spans, limit=search.limit)
+    return list(map(results.describe_case, found))
+
+
+def _find_issuers(search: _Search) -> list[Found]:
+    found = store.find_issuers(search.execute, search.tenant_id, search.text, search.ids, limit=search.limit)
+    return list(map(results.describe_issuer, found))
+
+
+def _find_keys(search: _Search) -> list[Found]:
+    signing = store.find_keys(search.execute, search.tenant_id, search.text, limit=search.limit)
+    found = list(map(results.describe_key, signing))
+    if rules.may_find_api_keys(search.caller):
+        api_keys = store.find_api_keys(search.execute, search.tenant_id, search.text, search.ids, limit=search.limit)
+        found += map(results.describe_api_key, api_keys)
+    return found
+
+
+def _find_policies(search: _Search) -> list[Found]:
+    found = store.find_policies(search.execute, search.tenant_id, search.text, search.ids, limit=search.limit)
+    return list(map(results.describe_policy, found))
+
+
+def _find_decisions(search: _Search) -> list[Found]:
+    span = rules.parse_decision_range(search.text)
+    if span is None:
+        return []
+    found = store.find_decisions(search.execute, search.tenant_id, span, limit=search.limit)
+    return list(map(results.describe_decision, found))
+
+
+def _find_attestations(search: _Search) -> list[Found]:
+    digests = rules.parse_hash_range(search.text)
+    found = store.find_attestations(search.execute, search.tenant_id, search.ids, digests, limit=search.limit)
+    return [results.describe_attestation(each, now=search.now) for each in found]
+
+
+def _find_people(search: _Search) -> list[Found]:
+    found = store.find_people(search.execute, search.tenant_id, search.text, search.ids, limit=search.limit)
+    return list(map(results.describe_person, found))
+
+
+def _find_pages(search: _Search) -> list[Found]:
+    return list(map(results.describe_page, rules.find_pages(search.text, search.caller)))
+
+
+_FINDERS: Mapping[FoundType, Callable[[_Search], list[Found]]] = {
+    FoundType.ENTITY: _find_entities,
+    FoundType.CASE: _find_cases,
+    FoundType.ISSUER: _find_issuers,
+    FoundType.KEY: _find_keys,
+    FoundType.POLICY: _find_policies,
+    FoundType.DECISION: _find_decisions,
+    FoundType.ATTESTATION: _find_attestations,
+    FoundType.PERSON: _find_people,
+    FoundType.PAGE: _find_pages,
+}

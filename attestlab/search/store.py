@@ -1,0 +1,290 @@
+"""Queries of the search: ids by ranges of indexes, names by a pattern over the few rows that a tenant has of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Select,
+    String,
+    Table,
+    and_,
+    cast,
+    false,
+    literal,
+    literal_column,
+    or_,
+    select,
+    union_all,
+)
+
+from attestlab.attestations.store import attestations
+from attestlab.core.db.byte_order import After, AtLeast, Before, ByteOrder
+from attestlab.core.db.tables import Execute, fetch_all
+from attestlab.issuers.store import issuers, keys
+from attestlab.orgs.role_rules import UserStatus
+from attestlab.orgs.store import api_keys, users
+from attestlab.policy.store import decisions, policies
+from attestlab.risk.enforcement.store import RiskCaseRecord, cases, hold_at, list_entries
+from attestlab.risk.rules import CaseStatus, Entity, EntityType
+from attestlab.risk.signals.store import signals
+from attestlab.search.rules import Span, list_spellings
+
+IdRange = tuple[UUID, UUID] | None
+_OPEN = literal_column(f"'{CaseStatus.OPEN}'")  # no parameter, because its index has only the open cases
+
+
+class FoundIssuer(NamedTuple):
+    """An issuer whose name, domain or id matches."""
+
+    id: UUID
+    name: str
+    domain: str
+    status: str
+
+
+class FoundKey(NamedTuple):
+    """A signing key whose `kid` matches, with its issuer."""
+
+    kid: str
+    issuer_id: UUID
+    issuer: str
+    status: str
+
+
+class FoundApiKey(NamedTuple):
+    """An API key whose name, prefix or id matches."""
+
+    id: UUID
+    name: str
+    prefix: str
+    status: str
+
+
+class FoundPolicy(NamedTuple):
+    """A policy whose name or id matches."""
+
+    id: UUID
+    name: str
+    category: str
+    status: str
+
+
+class FoundDecision(NamedTuple):
+    """A decision whose id matches."""
+
+    id: str
+    action: str
+    allowed: bool
+    created_at: datetime
+
+
+class FoundAttestation(NamedTuple):
+    """An attestation whose id, or whose document's hash, matches."""
+
+    id: UUID
+    schema: str
+    issuer: str
+    status: str
+    expiry_at: datetime | None
+    created_at: datetime
+    document_hash: str | None
+
+
+class FoundPerson(NamedTuple):
+    """A person whose name, address or id matches."""
+
+    id: UUID
+    name: str
+    email: str
+    roles: str
+    status: str | None
+
+
+def find_entities(
+    execute: Execute, tenant_id: UUID, spans: Sequence[Span], *, now: datetime, limit: int
+) -> list[Entity]:
+    """Find the entities with signals or entries of lists whose ids are in one of the spans, at most `limit` a type."""
+    if not spans:
+        return []
+    listed = and_(*hold_at(now))
+    found = dict.fromkeys(_walk_ids(execute, signals, tenant_id, spans, limit))
+    found |= dict.fromkeys(_walk_ids(execute, list_entries, tenant_id, spans, limit, listed))
+    return list(found)
+
+
+def _walk_ids(
+    execute: Execute,
+    table: Table,
+    tenant_id: UUID,
+    spans: Sequence[Span],
+    limit: int,
+    condition: ColumnElement[bool] | None = None,
+) -> list[Entity]:
+    """Walk from each id to the next one by the index (a loose index scan), however many rows each has."""
+    wanted = union_all(
+        *(
+            select(_text(kind.value).label("kind"), _text(span.first).label("low"), _text(span.end).label("high"))
+            for kind in EntityType
+            for span in spans
+        )
+    ).subquery("wanted")
+    next_id = _select_next(table, tenant_id, condition)
+    start = select(
+        wanted.c.kind,
+        next_id.where(table.c.entity_type == wanted.c.kind, AtLeast(table.c.entity_id, wanted.c.low))
+        .where(Before(table.c.entity_id, wanted.c.high))
+        .correlate(wanted)
+        .scalar_subquery()
+        .label("id"),
+        wanted.c.high,
+        cast(literal(1), Integer).label("place"),
+    )
+    walk = start.cte("walk", recursive=True)
+    following = (
+        next_id.where(table.c.entity_type == walk.c.kind, After(table.c.entity_id, walk.c.id))
+        .where(Before(table.c.entity_id, walk.c.high))
+        .correlate(walk)
+        .scalar_subquery()
+    )
+    step = select(walk.c.kind, following, walk.c.high, walk.c.place + 1)
+    walk = walk.union_all(step.where(walk.c.id.is_not(None), walk.c.place < limit))
+    rows = execute(select(walk.c.kind, walk.c.id).where(walk.c.id.is_not(None)))
+    return [Entity(EntityType(kind), entity_id) for kind, entity_id in rows]
+
+
+def _text(value: str) -> ColumnElement[str]:
+    return cast(literal(value), String)
+
+
+def _select_next(table: Table, tenant_id: UUID, condition: ColumnElement[bool] | None) -> Select[tuple[str]]:
+    query = select(table.c.entity_id).where(table.c.tenant_id == tenant_id)
+    query = query if condition is None else query.where(condition)
+    return query.order_by(ByteOrder(table.c.entity_id)).limit(1)
+
+
+def find_cases(
+    execute: Execute, tenant_id: UUID, ids: IdRange, spans: Sequence[Span], *, limit: int
+) -> list[RiskCaseRecord]:
+    """Find the cases whose id is in the range, or whose entity's id is in one of the spans: open ones first."""
+    mine = cases.c.tenant_id == tenant_id
+    found: list[RiskCaseRecord] = []
+    if ids is not None:
+        by_id = select(*cases.c).where(mine, cases.c.id.between(*ids)).order_by(cases.c.id.desc()).limit(limit)
+        found += fetch_all(execute(by_id), RiskCaseRecord)
+    for condition in (cases.c.status == _OPEN, cases.c.status != _OPEN):
+        if len(found) < limit:
+            found += _find_cases_of_entities(execute, [mine, condition], spans, limit)
+    return list({case.id: case for case in found}.values())[:limit]
+
+
+def _find_cases_of_entities(
+    execute: Execute, conditions: Sequence[ColumnElement[bool]], spans: Sequence[Span], limit: int
+) -> list[RiskCaseRecord]:
+    """Find cases by their entity, type by type, because the index has the ids of each type in order."""
+    column, found = cases.c.entity_id, list[RiskCaseRecord]()
+    for kind in EntityType:
+        for span in spans:
+            query = select(*cases.c).where(*conditions, cases.c.entity_type == kind.value)
+            query = query.where(AtLeast(column, span.first), Before(column, span.end))
+            found += fetch_all(execute(query.order_by(ByteOrder(column)).limit(limit)), RiskCaseRecord)
+    return sorted(found, key=lambda case: case.id, reverse=True)
+
+
+def find_issuers(execute: Execute, tenant_id: UUID, part: str, ids: IdRange, *, limit: int) -> list[FoundIssuer]:
+    """Find the tenant's issuers by a part of a name or of the domain, or by id; newest first."""
+    columns = issuers.c
+    named = _contain(part, columns.name, columns.display_name, columns.legal_name, columns.domain)
+    query = select(columns.id, columns.name, columns.domain, columns.status)
+    query = query.where(columns.tenant_id == tenant_id, or_(named, _lie_in(columns.id, ids)))
+    return fetch_all(execute(query.order_by(columns.id.desc()).limit(limit)), FoundIssuer)
+
+
+def find_keys(execute: Execute, tenant_id: UUID, part: str, *, limit: int) -> list[FoundKey]:
+    """Find the tenant's signing keys by a part of their `kid`; newest first."""
+    query = select(keys.c.kid, keys.c.issuer_id, issuers.c.name, keys.c.status)
+    query = query.join(issuers, issuers.c.id == keys.c.issuer_id)
+    query = query.where(keys.c.tenant_id == tenant_id, _contain(part, keys.c.kid))
+    return fetch_all(execute(query.order_by(keys.c.created_at.desc(), keys.c.kid).limit(limit)), FoundKey)
+
+
+def find_api_keys(execute: Execute, tenant_id: UUID, part: str, ids: IdRange, *, limit: int) -> list[FoundApiKey]:
+    """Find the tenant's API keys by a part of their name or of their prefix, or by id; newest first."""
+    columns = api_keys.c
+    query = select(columns.id, columns.name, columns.prefix, columns.status).where(columns.tenant_id == tenant_id)
+    query = query.where(or_(_contain(part, columns.name, columns.prefix), _lie_in(columns.id, ids)))
+    return fetch_all(execute(query.order_by(columns.id.desc()).limit(limit)), FoundApiKey)
+
+
+def find_policies(execute: Execute, tenant_id: UUID, part: str, ids: IdRange, *, limit: int) -> list[FoundPolicy]:
+    """Find the tenant's policies by a part of their name, or by id; newest first."""
+    columns = policies.c
+    query = select(columns.id, columns.name, columns.category, columns.status).where(columns.tenant_id == tenant_id)
+    query = query.where(or_(_contain(part, columns.name), _lie_in(columns.id, ids)))
+    return fetch_all(execute(query.order_by(columns.id.desc()).limit(limit)), FoundPolicy)
+
+
+def find_decisions(execute: Execute, tenant_id: UUID, span: Span, *, limit: int) -> list[FoundDecision]:
+    """Find the tenant's decisions whose ids are in a span; newest first."""
+    columns = decisions.c
+    query = select(columns.id, columns.action, columns.allowed, columns.created_at)
+    query = query.where(columns.tenant_id == tenant_id, columns.id >= span.first, columns.id <= span.end)
+    return fetch_all(execute(query.order_by(columns.id.desc()).limit(limit)), FoundDecision)
+
+
+def find_attestations(
+    execute: Execute, tenant_id: UUID, ids: IdRange, digests: Span | None, *, limit: int
+) -> list[FoundAttestation]:
+    """Find the tenant's attestations by id, then by the hash of their document; newest first."""
+    columns = attestations.c
+    found: list[FoundAttestation] = []
+    if ids is not None:
+        found += _list_attestations(execute, tenant_id, columns.id.between(*ids), columns.id, limit)
+    if digests is not None:
+        hashed = and_(columns.document_hash >= digests.first, columns.document_hash < digests.end)
+        found += _list_attestations(execute, tenant_id, hashed, columns.document_hash, limit)
+    return list({each.id: each for each in found}.values())[:limit]
+
+
+def _list_attestations(
+    execute: Execute, tenant_id: UUID, condition: ColumnElement[bool], order: ColumnElement[object], limit: int
+) -> list[FoundAttestation]:
+    columns = attestations.c
+    query = select(
+        columns.id,
+        columns.schema_id,
+        issuers.c.name,
+        columns.status,
+        columns.expiry_at,
+        columns.created_at,
+        columns.document_hash,
+    ).join(issuers, issuers.c.id == columns.issuer_id)
+    query = query.where(columns.tenant_id == tenant_id, condition).order_by(order.desc()).limit(limit)
+    return fetch_all(execute(query), FoundAttestation)
+
+
+def find_people(execute: Execute, tenant_id: UUID, part: str, ids: IdRange, *, limit: int) -> list[FoundPerson]:
+    """Find the tenant's people by a part of their name or address, or by id; newest first, without removed ones."""
+    columns = users.c
+    is_there = or_(columns.status.is_(None), columns.status != UserStatus.REMOVED.value)
+    invited = columns.invited_address
+    by_address = or_(_contain(part, invited), and_(invited.is_(None), _contain(part, columns.email)))
+    query = select(columns.id, columns.name, columns.email, columns.invited_address, columns.roles, columns.status)
+    query = query.where(columns.tenant_id == tenant_id, is_there)
+    query = query.where(or_(_contain(part, columns.name), by_address, _lie_in(columns.id, ids)))
+    rows = execute(query.order_by(columns.id.desc()).limit(limit))
+    return [FoundPerson(id, name, address or email, *more) for id, name, email, address, *more in rows]
+
+
+def _contain(part: str, *columns: ColumnElement[object]) -> ColumnElement[bool]:
+    """Return the condition that one of the columns contains a text as it is, without regard to case."""
+    return or_(*(each.icontains(spelt, autoescape=True) for each in columns for spelt in list_spellings(part)))
+
+
+def _lie_in(column: ColumnElement[UUID], ids: IdRange) -> ColumnElement[bool]:
+    return false() if ids is None else column.between(*ids)
