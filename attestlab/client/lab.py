@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from types import TracebackType
@@ -12,6 +12,7 @@ from uuid import UUID
 from attestlab.client import arguments, card_contents
 from attestlab.client.analysis.arrow_reading import RowQuery
 from attestlab.client.analysis.caller_frames import read_frames
+from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.rows import Rows, require_text
 from attestlab.client.arguments import File
 from attestlab.client.cards import CardRow
@@ -53,6 +54,7 @@ from attestlab.client.handles.badges import (
 )
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.bundles import OfflineVerificationHandle, StoredBundleHandle, read_bundle
+from attestlab.client.handles.findings import FoundHandle, search
 from attestlab.client.handles.issuers import IssuerLike
 from attestlab.client.handles.portfolios import PortfolioHandle, fetch_portfolio
 from attestlab.client.handles.protections import ProtectionHandle, ProtectionOptions, protect_file
@@ -231,6 +233,27 @@ class Lab:
         'Sunrise'
         """
         return fetch_portfolio(self._client, name)
+
+    def search(self, text: str, *, types: str | Iterable[str] | None = None, limit: int = 20) -> Records[FoundHandle]:
+        """Find anything of the tenant by the beginning of an id or hash, or by a part of a name.
+
+        Args:
+            text: ids and hashes are found from 4 characters on, names by any part, without regard to case.
+            types: such as `["case", "entity"]`, found in this order; all that the caller may read by default.
+            limit: how many at most, 1 to 50, shared between the types.
+
+        Returns:
+            What was found, as a list that is a table; `truncated` says whether there is more.
+
+        Raises:
+            ValidationFailed: an argument is not acceptable; the message names the limit.
+
+        >>> [(found.type, found.title) for found in lab.search("canton", types="issuer")]
+        [('issuer', 'Canton Archive')]
+        >>> lab.search("device-73d1", types="entity").df()["subtitle"].to_list()
+        ['Device']
+        """
+        return search(self._client, text, types=types, limit=limit)
 
     def sql(self, query: str, parameters: SqlParameters = None, **frames: object) -> Rows:
         """Run one SELECT over the data sets of docs/lake.md, by their names: it may join them, as of one moment.

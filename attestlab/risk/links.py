@@ -20,6 +20,7 @@ import orjson
 from sqlalchemy import BigInteger, ColumnElement, Index, Integer, Select, bindparam, select, union_all
 from sqlmodel import Field
 
+from attestlab.core.db.byte_order import by_bytes
 from attestlab.core.db.tables import Execute, fetch_all, model_of, short_repr, table_of
 from attestlab.core.db.transaction import Buffer, Transaction
 from attestlab.risk.rules import ENTITY_ID, ENTITY_MEMBERS, Entity, names_nothing, spell_id
@@ -48,7 +49,17 @@ class RiskLinkRecord(NamedTuple):
 RiskLink = model_of(
     RiskLinkRecord,
     "risk_links",
-    Index("ix_risk_links_of_second", "tenant_id", "second_type", "second_id", "first_type", "first_id", "kind"),
+    Index("ix_risk_links_of_first", "tenant_id", "first_type", "first_id", info=by_bytes("first_id")),
+    Index(
+        "ix_risk_links_of_second",
+        "tenant_id",
+        "second_type",
+        "second_id",
+        "first_type",
+        "first_id",
+        "kind",
+        info=by_bytes("second_id"),
+    ),
     sqlite_with_rowid=False,
 )
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from attestlab.attestations.rules import Status, compute_current_status
 from attestlab.core.encoding import format_time
 from attestlab.risk.enforcement.store import RiskCaseRecord
-from attestlab.risk.rules import CaseStatus, Entity
+from attestlab.risk.rules import CaseStatus, Entity, EntityType
 from attestlab.search.rules import FoundType, PageEntry, compose_address
 from attestlab.search.store import (
     FoundApiKey,
@@ -32,24 +32,42 @@ class Found(NamedTuple):
     url: str
 
 
+class Findings(NamedTuple):
+    """What a search found; `truncated` if there is more than was wanted."""
+
+    items: Sequence[Found]
+    truncated: bool
+
+
 def _name(entity: Entity) -> str:
     """Return the name of an entity in an address: its type and its id."""
     return f"{entity.type.value}:{entity.id}"
 
 
+def _title(entity: Entity) -> str:
+    return "IP address" if entity.type is EntityType.IP else entity.type.value.capitalize()
+
+
 def describe_entity(entity: Entity, *, case: RiskCaseRecord | None, lists: Collection[str]) -> Found:
     """Describe an entity with its open case, and the lists that it is on."""
-    facts = [entity.type.value.capitalize() if len(entity.type) > 2 else entity.type.upper()]
+    facts = [_title(entity)]
     facts += [] if case is None else [f"open case, score {case.max_score:.0f}"]
     facts += [f"on the {name} list" for name in sorted(lists)]
     name = _name(entity)
     return Found(FoundType.ENTITY, name, entity.id, ", ".join(facts), compose_address("risk", entity=name))
 
 
-def describe_case(case: RiskCaseRecord) -> Found:
-    """Describe a case by its entity, and how it stands."""
+def describe_linked_entity(entity: Entity) -> Found:
+    """Describe an entity that signals of others name, by its links, because nothing is known about it alone."""
+    subtitle = f"{_title(entity)}, linked to others"
+    return Found(FoundType.ENTITY, _name(entity), entity.id, subtitle, compose_address("risk", graph=_name(entity)))
+
+
+def describe_case(case: RiskCaseRecord, *, linked: Entity | None = None) -> Found:
+    """Describe a case by its entity, and how it stands; `linked` is the entity by which it was found."""
     state = "Open" if case.status == CaseStatus.OPEN else f"Resolved as {case.outcome}"
     subtitle = f"{state}, {case.entity_type}, score {case.max_score:.0f}, opened {_day(case.opened_at)}"
+    subtitle += "" if linked is None else f", linked to {linked.id}"
     address = compose_address("risk", entity=_name(case.entity))
     return Found(FoundType.CASE, str(case.id), case.entity_id, subtitle, address)
 

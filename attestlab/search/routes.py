@@ -25,4 +25,4 @@ async def search(query: SearchQuery, caller: Caller, search: Search, executor: E
     a type without its scope is left out, without an error.
     """
     found = await executor.run_in_thread(partial(search.find, query, caller=caller))
-    return SearchOut(items=[_render(each) for each in found])
+    return SearchOut(items=list(map(_render, found.items)), truncated=found.truncated)

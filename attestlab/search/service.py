@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from uuid import UUID
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute
 from attestlab.orgs.rules import Caller
+from attestlab.risk import links
 from attestlab.risk.enforcement import store as enforcement_store
+from attestlab.risk.enforcement.store import RiskCaseRecord
+from attestlab.risk.rules import Entity, EntityType
 from attestlab.search import results, rules, store
-from attestlab.search.results import Found
+from attestlab.search.results import Findings, Found
 from attestlab.search.rules import FoundType, Span
 from attestlab.search.shapes import SearchQuery
 
+MAX_FOLLOWED = 10  # entities whose links lead to further cases
+MAX_FOLLOWED_LINKS = 100  # of each, those last seen
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class _Search:
     """One search: the text as what it may be, for whom, and how many of each type are wanted."""
 
@@ -29,6 +36,18 @@ class _Search:
     spans: list[Span]
     now: datetime
     limit: int
+
+    @cached_property
+    def entities(self) -> list[Entity]:
+        """The entities that are found by their own signals and entries of lists."""
+        return store.find_entities(self.execute, self.tenant_id, self.spans, now=self.now, limit=self.limit)
+
+    @cached_property
+    def linked_entities(self) -> list[Entity]:
+        """The entities that are found by links alone: signals about others name them."""
+        found = store.find_linked_entities(self.execute, self.tenant_id, self.spans, limit=self.limit)
+        known = set(self.entities)
+        return [entity for entity in found if entity not in known]
 
     @property
     def tenant_id(self) -> UUID:
@@ -43,7 +62,7 @@ class Search:
         self.storage = storage
         self.clock = clock
 
-    def find(self, query: SearchQuery, *, caller: Caller) -> list[Found]:
+    def find(self, query: SearchQuery, *, caller: Caller) -> Findings:
         """Find what a text begins or is a part of, among what the caller may read; what they may not is left out.
 
         Exact matches are first in their type, and no type takes the place of another (`share_fairly`).
@@ -57,10 +76,10 @@ class Search:
                 rules.parse_id_range(query.q),
                 [Span.of_prefix(prefix) for prefix in rules.list_prefixes(query.q)],
                 self.clock.now(),
-                query.limit,
+                query.limit + 1,  # one more shows that there is more
             )
             groups = [_put_exact_first(_FINDERS[kind](search), query.q) for kind in types]
-        return rules.share_fairly(groups, query.limit)
+        return Findings(rules.share_fairly(groups, query.limit), truncated=sum(map(len, groups)) > query.limit)
 
 
 def _put_exact_first(found: list[Found], text: str) -> list[Found]:
@@ -70,19 +89,35 @@ def _put_exact_first(found: list[Found], text: str) -> list[Found]:
 
 def _find_entities(search: _Search) -> list[Found]:
     execute, tenant_id = search.execute, search.tenant_id
-    found = store.find_entities(execute, tenant_id, search.spans, now=search.now, limit=search.limit)
-    cases = enforcement_store.find_open_cases(execute, tenant_id, found)
-    lists = enforcement_store.find_lists_of(execute, tenant_id, found, now=search.now)
-    found.sort(key=lambda entity: (entity not in cases, entity.id))
-    return [
+    cases = enforcement_store.find_open_cases(execute, tenant_id, search.entities)
+    lists = enforcement_store.find_lists_of(execute, tenant_id, search.entities, now=search.now)
+    found = [
         results.describe_entity(entity, case=cases.get(entity), lists=lists.get(entity, ()))
-        for entity in found[: search.limit]
+        for entity in sorted(search.entities, key=lambda entity: (entity not in cases, entity.id))
     ]
+    return [*found, *map(results.describe_linked_entity, search.linked_entities)][: search.limit]
 
 
 def _find_cases(search: _Search) -> list[Found]:
+    """Find cases by their id and entity, then the open ones of entities that are linked to what was found."""
     found = store.find_cases(search.execute, search.tenant_id, search.ids, search.spans, limit=search.limit)
-    return list(map(results.describe_case, found))
+    described = {case.id: results.describe_case(case) for case in found}
+    if len(found) < search.limit:
+        for case, linked in _find_linked_cases(search).items():
+            described.setdefault(case.id, results.describe_case(case, linked=linked))
+    return list(described.values())[: search.limit]
+
+
+def _find_linked_cases(search: _Search) -> dict[RiskCaseRecord, Entity]:
+    """Find the open cases of entities with links to the first entities found, each with that entity."""
+    others: dict[Entity, Entity] = {}
+    for entity in [*search.linked_entities, *search.entities][:MAX_FOLLOWED]:
+        newest = links.list_newest(search.execute, search.tenant_id, entity, limit=MAX_FOLLOWED_LINKS)
+        for link in newest:
+            for end in ((link.first_type, link.first_id), (link.second_type, link.second_id)):
+                others.setdefault(Entity(EntityType(end[0]), end[1]), entity)
+    open_cases = enforcement_store.find_open_cases(search.execute, search.tenant_id, others)
+    return {case: others[entity] for entity, case in open_cases.items()}
 
 
 def _find_issuers(search: _Search) -> list[Found]:

@@ -67,3 +67,5 @@ class SearchOut(Out, wire_name="search_result_list", source="CONTRACT 8"):
 
     items: list[FoundOut]
     """What was found, in the order of the types. Format: at most `limit`."""
+    truncated: bool
+    """Whether more was found than `limit`. Format: true or false."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -10,9 +10,7 @@ from uuid import UUID
 from sqlalchemy import (
     ColumnElement,
     Integer,
-    Select,
     String,
-    Table,
     and_,
     cast,
     false,
@@ -31,12 +29,14 @@ from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.store import api_keys, users
 from attestlab.policy.store import decisions, policies
 from attestlab.risk.enforcement.store import RiskCaseRecord, cases, hold_at, list_entries
+from attestlab.risk.links import ENDS, links
 from attestlab.risk.rules import CaseStatus, Entity, EntityType
 from attestlab.risk.signals.store import signals
 from attestlab.search.rules import Span, list_spellings
 
 IdRange = tuple[UUID, UUID] | None
-_OPEN = literal_column(f"'{CaseStatus.OPEN}'")  # no parameter, because its index has only the open cases
+# No parameter, because the index of open cases is chosen by this text.
+_OPEN: ColumnElement[str] = literal_column(f"'{CaseStatus.OPEN}'")
 
 
 class FoundIssuer(NamedTuple):
@@ -110,22 +110,33 @@ def find_entities(
     execute: Execute, tenant_id: UUID, spans: Sequence[Span], *, now: datetime, limit: int
 ) -> list[Entity]:
     """Find the entities with signals or entries of lists whose ids are in one of the spans, at most `limit` a type."""
+    of_signals = _IdIndex(signals.c.tenant_id == tenant_id, signals.c.entity_type, signals.c.entity_id)
+    listed = and_(list_entries.c.tenant_id == tenant_id, *hold_at(now))
+    of_lists = _IdIndex(listed, list_entries.c.entity_type, list_entries.c.entity_id)
+    return _walk_all(execute, [of_signals, of_lists], spans, limit)
+
+
+def find_linked_entities(execute: Execute, tenant_id: UUID, spans: Sequence[Span], *, limit: int) -> list[Entity]:
+    """Find the entities with links whose ids are in one of the spans, at most `limit` a type and end of a link."""
+    mine = links.c.tenant_id == tenant_id
+    return _walk_all(execute, [_IdIndex(mine, kind, id_) for kind, id_ in ENDS], spans, limit)
+
+
+class _IdIndex(NamedTuple):
+    """Rows that an index has in the order of an entity's type and id."""
+
+    condition: ColumnElement[bool]
+    kind: ColumnElement[str]
+    id: ColumnElement[str]
+
+
+def _walk_all(execute: Execute, indexes: Iterable[_IdIndex], spans: Sequence[Span], limit: int) -> list[Entity]:
     if not spans:
         return []
-    listed = and_(*hold_at(now))
-    found = dict.fromkeys(_walk_ids(execute, signals, tenant_id, spans, limit))
-    found |= dict.fromkeys(_walk_ids(execute, list_entries, tenant_id, spans, limit, listed))
-    return list(found)
+    return list(dict.fromkeys(found for index in indexes for found in _walk_ids(execute, index, spans, limit)))
 
 
-def _walk_ids(
-    execute: Execute,
-    table: Table,
-    tenant_id: UUID,
-    spans: Sequence[Span],
-    limit: int,
-    condition: ColumnElement[bool] | None = None,
-) -> list[Entity]:
+def _walk_ids(execute: Execute, index: _IdIndex, spans: Sequence[Span], limit: int) -> list[Entity]:
     """Walk from each id to the next one by the index (a loose index scan), however many rows each has."""
     wanted = union_all(
         *(
@@ -134,11 +145,11 @@ def _walk_ids(
             for span in spans
         )
     ).subquery("wanted")
-    next_id = _select_next(table, tenant_id, condition)
+    next_id = select(index.id).where(index.condition).order_by(ByteOrder(index.id)).limit(1)
     start = select(
         wanted.c.kind,
-        next_id.where(table.c.entity_type == wanted.c.kind, AtLeast(table.c.entity_id, wanted.c.low))
-        .where(Before(table.c.entity_id, wanted.c.high))
+        next_id.where(index.kind == wanted.c.kind, AtLeast(index.id, wanted.c.low))
+        .where(Before(index.id, wanted.c.high))
         .correlate(wanted)
         .scalar_subquery()
         .label("id"),
@@ -147,8 +158,8 @@ def _walk_ids(
     )
     walk = start.cte("walk", recursive=True)
     following = (
-        next_id.where(table.c.entity_type == walk.c.kind, After(table.c.entity_id, walk.c.id))
-        .where(Before(table.c.entity_id, walk.c.high))
+        next_id.where(index.kind == walk.c.kind, After(index.id, walk.c.id))
+        .where(Before(index.id, walk.c.high))
         .correlate(walk)
         .scalar_subquery()
     )
@@ -160,12 +171,6 @@ def _walk_ids(
 
 def _text(value: str) -> ColumnElement[str]:
     return cast(literal(value), String)
-
-
-def _select_next(table: Table, tenant_id: UUID, condition: ColumnElement[bool] | None) -> Select[tuple[str]]:
-    query = select(table.c.entity_id).where(table.c.tenant_id == tenant_id)
-    query = query if condition is None else query.where(condition)
-    return query.order_by(ByteOrder(table.c.entity_id)).limit(1)
 
 
 def find_cases(

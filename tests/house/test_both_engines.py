@@ -37,6 +37,7 @@ WALKS = {
     "protections": "protections/test_protections_over_http.py::test_content_is_protected_changed_revoked_and_deleted",
     "receipts": "receipts/test_receipt_types_over_http.py::test_a_type_is_created_versioned_listed_and_deprecated",
     "risk": "risk/test_signals_over_http.py::test_signal_is_recorded_returned_and_published",
+    "search": "search/test_search_over_http.py::test_entities_and_cases_are_found_by_the_beginning_of_an_id",
     "simulation": "simulation/test_simulation_over_http.py::test_reports_of_other_tenants_are_not_found",
     "webhooks": "webhooks/test_endpoints_over_http.py::test_secret_is_shown_once_and_sealed",
 }

@@ -91,7 +91,8 @@ def test_an_id_with_a_thousand_signals_is_one_entity_and_hides_no_other(key: htt
     assert answer.json()["accepted"] == 300, answer.text
 
     assert [title for _, title in titles(key, "203.0")] == ["203.0.113.0", "203.0.113.1", "203.0.113.2"]
-    assert len(ask(key, "203.0", limit=2)) == 2
+    cut, whole = (key.get("/v1/search", params={"q": "203.0", "limit": limit}).json() for limit in (2, 3))
+    assert [(len(each["items"]), each["truncated"]) for each in (cut, whole)] == [(2, True), (3, False)]
 
 
 @pytest.mark.both_engines
@@ -234,3 +235,21 @@ def test_types_come_in_the_order_in_which_they_were_wanted_and_share_the_limit(o
     assert [kind for kind, _ in found] == ["issuer", "case", "case", "entity", "entity"]
     assert len(post(owner, "signals", {**SIGNAL, "entity_id": "polaris"}, status=201)["id"]) == 36
     assert titles(owner, "polaris", types="entity")[0] == ("entity", "polaris")
+
+
+@pytest.mark.both_engines
+def test_half_a_device_id_leads_to_the_cases_of_who_used_it(key: httpx.Client) -> None:
+    used = {"details": {"device_id": "tablet-4711-c0ffee"}}
+    case = add_signal(key, entity_id="sofia-9", score=99, **used)["case_id"]
+    add_signal(key, entity_id="sofia-8", score=10, **used)
+
+    entity, found = ask(key, "tablet-4711")
+
+    assert (entity["type"], entity["id"]) == ("entity", "device:tablet-4711-c0ffee")
+    assert (entity["subtitle"], entity["url"]) == (
+        "Device, linked to others",
+        "/dash/risk?graph=device%3Atablet-4711-c0ffee",
+    )
+    assert (found["type"], found["id"], found["title"]) == ("case", case, "sofia-9")
+    assert found["subtitle"].endswith(", linked to tablet-4711-c0ffee")
+    assert found["url"] == "/dash/risk?entity=user%3Asofia-9"
