@@ -7,12 +7,13 @@ the operator class `text_pattern_ops`, which also serves `=`. A model declares i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
-from sqlalchemy import Boolean, Index, String
+from sqlalchemy import Index, String
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import NULLTYPE, TypeEngine
 
 _INFO: Final = "by_bytes"
 
@@ -32,7 +33,9 @@ class Comparison(FunctionElement[bool]):
     """A comparison of two texts by their bytes."""
 
     inherit_cache = True
-    type = Boolean()
+    type = cast(
+        "TypeEngine[bool]", NULLTYPE
+    )  # of a Boolean, SQLAlchemy writes `... = 1` for SQLite, which uses no index then
     operator: str
 
 
