@@ -101,6 +101,7 @@ from attestlab.client.handles.delegations import (
     RevokedDelegationHandle,
 )
 from attestlab.client.handles.draft_decisions import DraftDecisionHandle
+from attestlab.client.handles.findings import FoundHandle
 from attestlab.client.handles.inbox import InboxItemHandle, InboxItemLike
 from attestlab.client.handles.inbox_deliveries import InboxDeliveryHandle
 from attestlab.client.handles.issuers import (
@@ -1807,6 +1808,10 @@ class AsyncLab:
         """Read the public portfolio of a consumer; it needs no credential."""
     async def protect(self, file: File, *, title: str, **options: Unpack[ProtectionOptions]) -> AsyncProtection:
         """Protect content of the consumer by its hash, which the platform's issuer attests; the file stays here."""
+    async def search(
+        self, text: str, *, types: str | Iterable[str] | None = None, limit: int = 20
+    ) -> Records[FoundHandle]:
+        """Find anything of the tenant by the beginning of an id or hash, or by a part of a name."""
     def sql(self, query: str, parameters: SqlParameters = None, **frames: object) -> AsyncRows:
         """Run one SELECT over the data sets of docs/lake.md, by their names: it may join them, as of one moment."""
     async def verify(
