@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0048"
-down_revision = "0046"
+down_revision = "0047"
 
 _ENTITY = ["tenant_id", "entity_type", "entity_id"]
 _FIRST = ["tenant_id", "first_type", "first_id"]
