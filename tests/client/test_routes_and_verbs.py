@@ -222,6 +222,7 @@ VERBS = {
     "POST /v1/risk/cases/reopen": "cases.reopen",
     "PATCH /v1/risk/cases/{id}": "cases.assign",
     "GET /v1/risk/cases/groups": "cases.groups",
+    "GET /v1/search": "search",
     "POST /v1/risk/cases/{id}/comments": "cases.comment",
     "POST /v1/risk/challenge": "challenges.create",
     "GET /v1/risk/challenges": "challenges.list",
