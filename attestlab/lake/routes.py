@@ -7,19 +7,17 @@ from attestlab.lake import jobs
 from attestlab.lake.rules import MAX_QUERY_S, ClientQuery, DatasetRequest, RowFormat, allow_queries, choose_format
 from attestlab.lake.service import Lake
 from attestlab.lake.shapes import DatasetQuery, DatasetsOut, QueryIn, RowsOut
-from attestlab.orgs.rules import Caller, Role
+from attestlab.orgs.role_rules import DATA_READERS
+from attestlab.orgs.rules import Caller
 from attestlab.web.request import Request
 from attestlab.web.response import JSON, RawResponse, StreamedResponse
-from attestlab.web.routing.authorization import Requirement
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("lake")
 ARROW = {RowFormat.ARROW.value: bytes}
-# Each data set that is read requires its own scope, and the log none. A content admin reads nothing of a tenant.
-READERS = Requirement(tenant_only=True, people_roles=tuple(role for role in Role if role is not Role.CONTENT_ADMIN))
 
 
-@routes.get("/v1/lake/datasets", scope=READERS)
+@routes.get("/v1/lake/datasets", scope=DATA_READERS)
 async def list_lake_datasets(request: Request, caller: Caller, lake: Lake) -> DatasetsOut | RawResponse:
     """List the data sets that the caller may read.
 
@@ -39,7 +37,7 @@ async def list_lake_datasets(request: Request, caller: Caller, lake: Lake) -> Da
     return RawResponse(text, JSON)
 
 
-@routes.get("/v1/lake/datasets/{name}", scope=READERS, produces=ARROW, headers=("Vary",))
+@routes.get("/v1/lake/datasets/{name}", scope=DATA_READERS, produces=ARROW, headers=("Vary",))
 async def get_lake_dataset(
     name: str, request: Request, query: DatasetQuery, caller: Caller, lake: Lake
 ) -> RowsOut | StreamedResponse:
@@ -56,7 +54,7 @@ async def get_lake_dataset(
     return await _stream_rows(request, caller, lake, jobs.stream_dataset, wanted)
 
 
-@routes.post("/v1/lake/query", scope=READERS, idempotency="none", produces=ARROW, headers=("Vary",))
+@routes.post("/v1/lake/query", scope=DATA_READERS, idempotency="none", produces=ARROW, headers=("Vary",))
 async def query_lake(request: Request, body: QueryIn, caller: Caller, lake: Lake) -> RowsOut | StreamedResponse:
     """Run one SELECT over the data sets and return its rows: all of them as Arrow, or the first 10,000 as JSON.
 

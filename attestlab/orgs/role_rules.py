@@ -13,10 +13,15 @@ from enum import StrEnum
 
 from attestlab.core.errors import Conflict, PermissionDenied, ValidationFailed
 from attestlab.orgs.rules import PLATFORM_ROLES, Caller, Role
+from attestlab.web.routing.authorization import Requirement
 
 INVITATION_TTL = timedelta(days=7)
 TOKEN_BYTES = 32
 _BY_RANK = (Role.MEMBER, Role.ANALYST, Role.ADMIN, Role.OWNER)
+# Of what has a scope for each part, so that the route itself needs none. A content admin reads nothing of a tenant.
+DATA_READERS = Requirement(
+    tenant_only=True, people_roles=tuple(role for role in Role if role is not Role.CONTENT_ADMIN)
+)
 _REQUIRED_ROLES = (Role.OWNER, Role.SUPER_ADMIN)
 
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from functools import partial
 
 from attestlab.core.row_rendering import RowRenderer
+from attestlab.orgs.role_rules import DATA_READERS
 from attestlab.orgs.rules import Caller
-from attestlab.search.results import Found
+from attestlab.search.results import SearchMatch
 from attestlab.search.service import Search
-from attestlab.search.shapes import FoundOut, SearchOut, SearchQuery
+from attestlab.search.shapes import FoundOut, SearchOut, TenantSearchQuery
 from attestlab.web.executor import Executor
-from attestlab.web.routing.authorization import Requirement
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("search")
-_render = RowRenderer(FoundOut, Found)
+_render = RowRenderer(FoundOut, SearchMatch)
 
 
-@routes.get("/v1/search", scope=Requirement(tenant_only=True))
-async def search(query: SearchQuery, caller: Caller, search: Search, executor: Executor) -> SearchOut:
+@routes.get("/v1/search", scope=DATA_READERS)
+async def search(query: TenantSearchQuery, caller: Caller, search: Search, executor: Executor) -> SearchOut:
     """Find anything of the tenant by the beginning of an id or hash, or by a part of a name.
 
     Ids and hashes are found from 4 characters on, names by any part. The answer has only what the caller may read:

@@ -17,9 +17,9 @@ from attestlab.risk.enforcement import store as enforcement_store
 from attestlab.risk.enforcement.store import RiskCaseRecord
 from attestlab.risk.rules import Entity, EntityType
 from attestlab.search import results, rules, store
-from attestlab.search.results import Findings, Found
+from attestlab.search.results import Findings, SearchMatch
 from attestlab.search.rules import FoundType, Span
-from attestlab.search.shapes import SearchQuery
+from attestlab.search.shapes import TenantSearchQuery
 
 MAX_FOLLOWED = 10  # entities whose links lead to further cases
 MAX_FOLLOWED_LINKS = 100  # of each, those last seen
@@ -62,7 +62,7 @@ class Search:
         self.storage = storage
         self.clock = clock
 
-    def find(self, query: SearchQuery, *, caller: Caller) -> Findings:
+    def find(self, query: TenantSearchQuery, *, caller: Caller) -> Findings:
         """Find what a text begins or is a part of, among what the caller may read; what they may not is left out.
 
         Exact matches are first in their type, and no type takes the place of another (`share_fairly`).
@@ -82,12 +82,12 @@ class Search:
         return Findings(rules.share_fairly(groups, query.limit), truncated=sum(map(len, groups)) > query.limit)
 
 
-def _put_exact_first(found: list[Found], text: str) -> list[Found]:
+def _put_exact_first(found: list[SearchMatch], text: str) -> list[SearchMatch]:
     wanted = text.casefold()
     return sorted(found, key=lambda each: wanted not in (each.title.casefold(), each.id.casefold()))
 
 
-def _find_entities(search: _Search) -> list[Found]:
+def _find_entities(search: _Search) -> list[SearchMatch]:
     execute, tenant_id = search.execute, search.tenant_id
     cases = enforcement_store.find_open_cases(execute, tenant_id, search.entities)
     lists = enforcement_store.find_lists_of(execute, tenant_id, search.entities, now=search.now)
@@ -98,7 +98,7 @@ def _find_entities(search: _Search) -> list[Found]:
     return [*found, *map(results.describe_linked_entity, search.linked_entities)][: search.limit]
 
 
-def _find_cases(search: _Search) -> list[Found]:
+def _find_cases(search: _Search) -> list[SearchMatch]:
     """Find cases by their id and entity, then the open ones of entities that are linked to what was found."""
     found = store.find_cases(search.execute, search.tenant_id, search.ids, search.spans, limit=search.limit)
     described = {case.id: results.describe_case(case) for case in found}
@@ -120,12 +120,12 @@ def _find_linked_cases(search: _Search) -> dict[RiskCaseRecord, Entity]:
     return {case: others[entity] for entity, case in open_cases.items()}
 
 
-def _find_issuers(search: _Search) -> list[Found]:
+def _find_issuers(search: _Search) -> list[SearchMatch]:
     found = store.find_issuers(search.execute, search.tenant_id, search.text, search.ids, limit=search.limit)
     return list(map(results.describe_issuer, found))
 
 
-def _find_keys(search: _Search) -> list[Found]:
+def _find_keys(search: _Search) -> list[SearchMatch]:
     signing = store.find_keys(search.execute, search.tenant_id, search.text, limit=search.limit)
     found = list(map(results.describe_key, signing))
     if rules.may_find_api_keys(search.caller):
@@ -134,12 +134,12 @@ def _find_keys(search: _Search) -> list[Found]:
     return found
 
 
-def _find_policies(search: _Search) -> list[Found]:
+def _find_policies(search: _Search) -> list[SearchMatch]:
     found = store.find_policies(search.execute, search.tenant_id, search.text, search.ids, limit=search.limit)
     return list(map(results.describe_policy, found))
 
 
-def _find_decisions(search: _Search) -> list[Found]:
+def _find_decisions(search: _Search) -> list[SearchMatch]:
     span = rules.parse_decision_range(search.text)
     if span is None:
         return []
@@ -147,22 +147,22 @@ def _find_decisions(search: _Search) -> list[Found]:
     return list(map(results.describe_decision, found))
 
 
-def _find_attestations(search: _Search) -> list[Found]:
+def _find_attestations(search: _Search) -> list[SearchMatch]:
     digests = rules.parse_hash_range(search.text)
     found = store.find_attestations(search.execute, search.tenant_id, search.ids, digests, limit=search.limit)
     return [results.describe_attestation(each, now=search.now) for each in found]
 
 
-def _find_people(search: _Search) -> list[Found]:
+def _find_people(search: _Search) -> list[SearchMatch]:
     found = store.find_people(search.execute, search.tenant_id, search.text, search.ids, limit=search.limit)
     return list(map(results.describe_person, found))
 
 
-def _find_pages(search: _Search) -> list[Found]:
+def _find_pages(search: _Search) -> list[SearchMatch]:
     return list(map(results.describe_page, rules.find_pages(search.text, search.caller)))
 
 
-_FINDERS: Mapping[FoundType, Callable[[_Search], list[Found]]] = {
+_FINDERS: Mapping[FoundType, Callable[[_Search], list[SearchMatch]]] = {
     FoundType.ENTITY: _find_entities,
     FoundType.CASE: _find_cases,
     FoundType.ISSUER: _find_issuers,

@@ -32,7 +32,7 @@ def _read_type(name: str) -> FoundType:
         raise ValueError(f"There is no type {quote(name)}. Send some of {', '.join(FoundType)}.") from None
 
 
-class SearchQuery(In, source="CONTRACT 8"):
+class TenantSearchQuery(In, wire_name="search_query", source="CONTRACT 8"):
     """What to search, and what kinds of things."""
 
     q: Annotated[str, Field(min_length=1, max_length=MAX_TEXT_LENGTH), AfterValidator(_read_text)]

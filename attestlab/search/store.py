@@ -40,7 +40,7 @@ IdRange = tuple[UUID, UUID] | None
 _OPEN: ColumnElement[str] = literal_column(f"'{CaseStatus.OPEN}'")
 
 
-class FoundIssuer(NamedTuple):
+class IssuerMatch(NamedTuple):
     """An issuer whose name, domain or id matches."""
 
     id: UUID
@@ -49,7 +49,7 @@ class FoundIssuer(NamedTuple):
     status: str
 
 
-class FoundKey(NamedTuple):
+class KeyMatch(NamedTuple):
     """A signing key whose `kid` matches, with its issuer."""
 
     kid: str
@@ -58,7 +58,7 @@ class FoundKey(NamedTuple):
     status: str
 
 
-class FoundApiKey(NamedTuple):
+class ApiKeyMatch(NamedTuple):
     """An API key whose name, prefix or id matches."""
 
     id: UUID
@@ -67,7 +67,7 @@ class FoundApiKey(NamedTuple):
     status: str
 
 
-class FoundPolicy(NamedTuple):
+class PolicyMatch(NamedTuple):
     """A policy whose name or id matches."""
 
     id: UUID
@@ -76,7 +76,7 @@ class FoundPolicy(NamedTuple):
     status: str
 
 
-class FoundDecision(NamedTuple):
+class DecisionMatch(NamedTuple):
     """A decision whose id matches."""
 
     id: str
@@ -85,7 +85,7 @@ class FoundDecision(NamedTuple):
     created_at: datetime
 
 
-class FoundAttestation(NamedTuple):
+class AttestationMatch(NamedTuple):
     """An attestation whose id, or whose document's hash, matches."""
 
     id: UUID
@@ -97,7 +97,7 @@ class FoundAttestation(NamedTuple):
     document_hash: str | None
 
 
-class FoundPerson(NamedTuple):
+class PersonMatch(NamedTuple):
     """A person whose name, address or id matches."""
 
     id: UUID
@@ -202,53 +202,53 @@ def _find_cases_of_entities(
     return sorted(found, key=lambda case: case.id, reverse=True)
 
 
-def find_issuers(execute: Execute, tenant_id: UUID, part: str, ids: IdRange, *, limit: int) -> list[FoundIssuer]:
+def find_issuers(execute: Execute, tenant_id: UUID, part: str, ids: IdRange, *, limit: int) -> list[IssuerMatch]:
     """Find the tenant's issuers by a part of a name or of the domain, or by id; newest first."""
     columns = issuers.c
     named = _contain(part, columns.name, columns.display_name, columns.legal_name, columns.domain)
     query = select(columns.id, columns.name, columns.domain, columns.status)
     query = query.where(columns.tenant_id == tenant_id, or_(named, _lie_in(columns.id, ids)))
-    return fetch_all(execute(query.order_by(columns.id.desc()).limit(limit)), FoundIssuer)
+    return fetch_all(execute(query.order_by(columns.id.desc()).limit(limit)), IssuerMatch)
 
 
-def find_keys(execute: Execute, tenant_id: UUID, part: str, *, limit: int) -> list[FoundKey]:
+def find_keys(execute: Execute, tenant_id: UUID, part: str, *, limit: int) -> list[KeyMatch]:
     """Find the tenant's signing keys by a part of their `kid`; newest first."""
     query = select(keys.c.kid, keys.c.issuer_id, issuers.c.name, keys.c.status)
     query = query.join(issuers, issuers.c.id == keys.c.issuer_id)
     query = query.where(keys.c.tenant_id == tenant_id, _contain(part, keys.c.kid))
-    return fetch_all(execute(query.order_by(keys.c.created_at.desc(), keys.c.kid).limit(limit)), FoundKey)
+    return fetch_all(execute(query.order_by(keys.c.created_at.desc(), keys.c.kid).limit(limit)), KeyMatch)
 
 
-def find_api_keys(execute: Execute, tenant_id: UUID, part: str, ids: IdRange, *, limit: int) -> list[FoundApiKey]:
+def find_api_keys(execute: Execute, tenant_id: UUID, part: str, ids: IdRange, *, limit: int) -> list[ApiKeyMatch]:
     """Find the tenant's API keys by a part of their name or of their prefix, or by id; newest first."""
     columns = api_keys.c
     query = select(columns.id, columns.name, columns.prefix, columns.status).where(columns.tenant_id == tenant_id)
     query = query.where(or_(_contain(part, columns.name, columns.prefix), _lie_in(columns.id, ids)))
-    return fetch_all(execute(query.order_by(columns.id.desc()).limit(limit)), FoundApiKey)
+    return fetch_all(execute(query.order_by(columns.id.desc()).limit(limit)), ApiKeyMatch)
 
 
-def find_policies(execute: Execute, tenant_id: UUID, part: str, ids: IdRange, *, limit: int) -> list[FoundPolicy]:
+def find_policies(execute: Execute, tenant_id: UUID, part: str, ids: IdRange, *, limit: int) -> list[PolicyMatch]:
     """Find the tenant's policies by a part of their name, or by id; newest first."""
     columns = policies.c
     query = select(columns.id, columns.name, columns.category, columns.status).where(columns.tenant_id == tenant_id)
     query = query.where(or_(_contain(part, columns.name), _lie_in(columns.id, ids)))
-    return fetch_all(execute(query.order_by(columns.id.desc()).limit(limit)), FoundPolicy)
+    return fetch_all(execute(query.order_by(columns.id.desc()).limit(limit)), PolicyMatch)
 
 
-def find_decisions(execute: Execute, tenant_id: UUID, span: Span, *, limit: int) -> list[FoundDecision]:
+def find_decisions(execute: Execute, tenant_id: UUID, span: Span, *, limit: int) -> list[DecisionMatch]:
     """Find the tenant's decisions whose ids are in a span; newest first."""
     columns = decisions.c
     query = select(columns.id, columns.action, columns.allowed, columns.created_at)
     query = query.where(columns.tenant_id == tenant_id, columns.id >= span.first, columns.id <= span.end)
-    return fetch_all(execute(query.order_by(columns.id.desc()).limit(limit)), FoundDecision)
+    return fetch_all(execute(query.order_by(columns.id.desc()).limit(limit)), DecisionMatch)
 
 
 def find_attestations(
     execute: Execute, tenant_id: UUID, ids: IdRange, digests: Span | None, *, limit: int
-) -> list[FoundAttestation]:
+) -> list[AttestationMatch]:
     """Find the tenant's attestations by id, then by the hash of their document; newest first."""
     columns = attestations.c
-    found: list[FoundAttestation] = []
+    found: list[AttestationMatch] = []
     if ids is not None:
         by_id = and_(columns.tenant_id == tenant_id, columns.id.between(*ids))
         found += _list_attestations(execute, by_id, columns.id, limit)
@@ -262,7 +262,7 @@ def find_attestations(
 
 def _list_attestations(
     execute: Execute, condition: ColumnElement[bool], order: ColumnElement[Any], limit: int
-) -> list[FoundAttestation]:
+) -> list[AttestationMatch]:
     columns = attestations.c
     query = select(
         columns.id,
@@ -273,10 +273,10 @@ def _list_attestations(
         columns.created_at,
         columns.document_hash,
     ).join(issuers, issuers.c.id == columns.issuer_id)
-    return fetch_all(execute(query.where(condition).order_by(order.desc()).limit(limit)), FoundAttestation)
+    return fetch_all(execute(query.where(condition).order_by(order.desc()).limit(limit)), AttestationMatch)
 
 
-def find_people(execute: Execute, tenant_id: UUID, part: str, ids: IdRange, *, limit: int) -> list[FoundPerson]:
+def find_people(execute: Execute, tenant_id: UUID, part: str, ids: IdRange, *, limit: int) -> list[PersonMatch]:
     """Find the tenant's people by a part of their name or address, or by id; newest first, without removed ones."""
     columns = users.c
     is_there = or_(columns.status.is_(None), columns.status != UserStatus.REMOVED.value)
@@ -286,7 +286,7 @@ def find_people(execute: Execute, tenant_id: UUID, part: str, ids: IdRange, *, l
     query = query.where(columns.tenant_id == tenant_id, is_there)
     query = query.where(or_(_contain(part, columns.name), by_address, _lie_in(columns.id, ids)))
     rows = execute(query.order_by(columns.id.desc()).limit(limit))
-    return [FoundPerson(id, name, address or email, *more) for id, name, email, address, *more in rows]
+    return [PersonMatch(id, name, address or email, *more) for id, name, email, address, *more in rows]
 
 
 def _contain(part: str, *columns: ColumnElement[object]) -> ColumnElement[bool]:

@@ -29,7 +29,7 @@ def list_operator_classes(index: Index) -> Mapping[str, str]:
     return dict.fromkeys(columns, "text_pattern_ops")
 
 
-class Comparison(FunctionElement[bool]):
+class ByteComparison(FunctionElement[bool]):
     """A comparison of two texts by their bytes."""
 
     inherit_cache = True
@@ -39,35 +39,35 @@ class Comparison(FunctionElement[bool]):
     operator: str
 
 
-class AtLeast(Comparison):
+class AtLeast(ByteComparison):
     """SQL: the first text is the second one, or comes after it."""
 
     inherit_cache = True
     operator = ">="
 
 
-class After(Comparison):
+class After(ByteComparison):
     """SQL: the first text comes after the second one."""
 
     inherit_cache = True
     operator = ">"
 
 
-class Before(Comparison):
+class Before(ByteComparison):
     """SQL: the first text comes before the second one."""
 
     inherit_cache = True
     operator = "<"
 
 
-@compiles(Comparison)
-def _compile_comparison(element: Comparison, compiler: SQLCompiler, **more: object) -> str:
+@compiles(ByteComparison)
+def _compile_comparison(element: ByteComparison, compiler: SQLCompiler, **more: object) -> str:
     text, other = (compiler.process(clause, **more) for clause in element.clauses)
     return f"{text} {element.operator} {other}"
 
 
-@compiles(Comparison, "postgresql")
-def _compile_pattern_comparison(element: Comparison, compiler: SQLCompiler, **more: object) -> str:
+@compiles(ByteComparison, "postgresql")
+def _compile_pattern_comparison(element: ByteComparison, compiler: SQLCompiler, **more: object) -> str:
     text, other = (compiler.process(clause, **more) for clause in element.clauses)
     return f"{text} ~{element.operator}~ {other}"
 
