@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import (
@@ -261,7 +261,7 @@ def find_attestations(
 
 
 def _list_attestations(
-    execute: Execute, condition: ColumnElement[bool], order: ColumnElement[Any], limit: int
+    execute: Execute, condition: ColumnElement[bool], order: ColumnElement[UUID] | ColumnElement[str], limit: int
 ) -> list[AttestationMatch]:
     columns = attestations.c
     query = select(
