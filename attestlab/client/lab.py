@@ -251,7 +251,7 @@ class Lab:
         >>> [(found.type, found.title) for found in lab.search("canton", types="issuer")]
         [('issuer', 'Canton Archive')]
         >>> lab.search("device-73d1", types="entity").df()["subtitle"].to_list()
-        ['Device']
+        ['Device, linked to others']
         """
         return search(self._client, text, types=types, limit=limit)
 
