@@ -38,7 +38,8 @@ def part_of(part: int, whole: int) -> Markup:
 class TableColumn(NamedTuple):
     """A column of a table. `phone` is false if phones leave it out; `sort` is the value that a click sends to sort.
 
-    A title that `is_spoken_only` is for screen readers, which read it with each cell.
+    A title that `is_spoken_only` is for screen readers, which read it with each cell. What `is_for_desks` is left out
+    by tablets, too.
     """
 
     title: str
@@ -46,6 +47,12 @@ class TableColumn(NamedTuple):
     phone: bool = True
     sort: str = ""
     is_spoken_only: bool = False
+    is_for_desks: bool = False
+
+
+def long_text(value: object) -> Markup:
+    """Draw what a person wrote at length: it wraps, and is cut after four lines; its tip has all of it."""
+    return html('<span class="al-long">{value}</span>', value=value)
 
 
 def pill(word: str, tone: Tone, glyph: str) -> Markup:
@@ -62,7 +69,7 @@ def chip(label: str | Markup, *, ev: str, v: str, pressed: bool, removable: bool
     """Draw a filter that a click sets or removes."""
     return html(
         '<button type="button" class="chip{x}" data-ev="{ev}" data-v="{v}" data-key="{ev}:{v}" aria-pressed="{on}">'
-        "{label}</button>",
+        '<span class="al-line">{label}</span></button>',
         x=" x" if removable else "",
         ev=ev,
         v=v,
@@ -77,7 +84,7 @@ def button(
     """Draw a button. With `disabled_because` it is disabled, and says why."""
     return html(
         '<button type="button" class="btn sm{primary}" data-ev="{ev}" data-v="{v}" data-key="{ev}:{v}"{off}>'
-        "{icon}{label}</button>",
+        '{icon}<span class="al-line">{label}</span></button>',
         primary=" primary" if primary else "",
         ev=ev,
         v=v,
@@ -107,7 +114,7 @@ def table(
     head = join(_title(column, sorted_by, sort_ev) for column in columns[:MAX_COLUMNS])
     body = join(_row(columns, row, key, mark, row_ev) for row, key, mark in zip(rows, keys, marks or keys, strict=True))
     return html(
-        '<div class="scroll" tabindex="0" role="group" aria-label="{caption}"><table class="t">'
+        '<div class="scroll"><table class="t">'
         '<caption class="al-hidden">{caption}</caption><thead><tr>{head}</tr></thead>'
         "<tbody>{body}</tbody></table></div>",
         caption=caption,
@@ -228,7 +235,7 @@ def _title(column: TableColumn, sorted_by: str, sort_ev: str) -> Markup:
 
 
 def _row(columns: Sequence[TableColumn], cells: Sequence[Markup], key: str, mark: str, row_ev: str) -> Markup:
-    shown = list(cells[:MAX_COLUMNS])
+    shown = [_cut(column, cell) for column, cell in zip(columns[:MAX_COLUMNS], cells[:MAX_COLUMNS], strict=True)]
     if row_ev:
         shown[0] = html(
             '<button type="button" class="al-open" data-ev="{ev}" data-v="{key}" data-key="{ev}:{mark}">{cell}'
@@ -240,13 +247,19 @@ def _row(columns: Sequence[TableColumn], cells: Sequence[Markup], key: str, mark
         )
     drawn = join(
         html("<td{css}>{cell}</td>", css=_cell_class(column), cell=cell)
-        for column, cell in zip(columns, shown, strict=True)
+        for column, cell in zip(columns[:MAX_COLUMNS], shown, strict=True)
     )
     return html('<tr data-row="{key}">{cells}</tr>', key=key, cells=drawn)
 
 
+def _cut(column: TableColumn, cell: Markup) -> Markup:
+    """Let words of a cell wrap, up to the lines after which they are cut; numbers stay whole."""
+    return cell if column.align == "right" else html('<span class="al-cut">{cell}</span>', cell=cell)
+
+
 def _cell_class(column: TableColumn) -> Markup:
-    names = [*(["num"] if column.align == "right" else []), *([] if column.phone else ["opt"])]
+    is_left_out = [name for name, out in (("opt", not column.phone), ("al-desk", column.is_for_desks)) if out]
+    names = [*(["num"] if column.align == "right" else []), *is_left_out]
     return html(' class="{names}"', names=" ".join(names)) if names else NOTHING
 
 

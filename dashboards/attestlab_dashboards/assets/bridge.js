@@ -135,6 +135,8 @@ export function render({ model, el }) {
 
   root.addEventListener("input", (event) => {
     const typing = event.target;
+    const lines = typing.parentElement.querySelector(":scope > [data-lines]");
+    if (lines) lines.replaceChildren(...typing.value.split("\n").map((line) => Object.assign(document.createElement("div"), { textContent: line })));
     if (!typing.matches("[data-live]")) return;
     clearTimeout(liveTimer);
     liveTimer = setTimeout(() => send({ ev: typing.dataset.ev, v: typing.value }), LIVE_PAUSE_MS);
@@ -203,13 +205,11 @@ export function render({ model, el }) {
   // The queue: a person decides its rows by keys. A row that is gone hands the focus to the one that took its place.
   const queue = makeQueue({ root, scope, send });
 
-  const tip = (event) => {
-    const part = event.target.closest?.("[data-tip]");
-    const line = part?.closest("[data-pane]")?.querySelector("[data-tip-line]");
-    if (line) line.textContent = part.dataset.tip;
-  };
-  root.addEventListener("pointerover", tip);
-  root.addEventListener("focusin", tip);
+  root.addEventListener("focusin", (event) => {  // who writes in a folded text sees all of it
+    const folded = event.target.dataset.unfolds && scope.getElementById(event.target.dataset.unfolds);
+    if (folded) folded.open = true;
+  });
+  globalThis.attestlabTips?.watch(root);
 
   document.addEventListener("keydown", (event) => {
     const focused = scope.activeElement ?? document.activeElement;

@@ -30,7 +30,7 @@ def draw_hits(hits: Sequence[Hit], title: str) -> Markup:
         shown.append(Hit(others, sum(each.opened for each in rest), sum(each.closed for each in rest)))
     most = max(max(each.opened, each.closed) for each in shown)
     return html(
-        '<div class="scroll" tabindex="0" role="group" aria-label="Flips by {title}"><table class="po-hits"><thead>'
+        '<div class="scroll"><table class="po-hits"><thead>'
         '<tr><th scope="col">{title}</th>'
         '<th scope="col" class="left">ALLOW to DENY</th><th scope="col" class="bad">DENY to ALLOW</th></tr></thead>'
         "<tbody>{rows}</tbody></table></div>",

@@ -1,77 +1,64 @@
-"""Every page on emulated devices, which ask for their own width: a phone in a hand, a tablet, and a short desk."""
+"""Every page, drawer, dialog and menu at eight widths, from a small phone to a large desk, measured by one script."""
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 import pytest
-from playwright.sync_api import Page
 
 from attestlab_dashboards.page_list import PAGES
 from support.browser import needs_chromium
-from support.dashboards.windows import DESK, Windows, has_sideways_scrolling
+from support.dashboards.layout import list_layout_faults, list_unreadable_texts
+from support.dashboards.opened_parts import OPENED
+from support.dashboards.windows import DESK, Windows, list_failed_panes
 
 pytestmark = needs_chromium
 
-PATHS: Final = [page.path for page in PAGES if page.path != "agents"]
-WIDTHS: Final = [pytest.param(width, marks=[] if width == 390 else pytest.mark.soak) for width in (360, 390, 768, 900)]
+PATHS: Final = [page.path for page in PAGES]
+HELD: Final = (360, 390, 768, 900, 1024)  # widths of devices in a hand, which have no pointer
+DESKS: Final = (1280, 1600, 2560)
+QUICK: Final = (390, 900)  # measured without the soak
+QUICK_PARTS: Final = ("an issuer", "a suspension")
 MAX_PHONE_WIDTH: Final = 760
 MAX_RISK_HEIGHT: Final = 2_600  # at 1280: answers first, ten rows of each table, and the rest a click away
-# What a finger is to hit, smaller than a square of 24 px. Parts of a chart stand where their numbers put them, and what
-# stands in a sentence may be as high as its line.
-SMALL_TARGETS: Final = """
-root => [...root.querySelectorAll("a[href], button, summary, select, input:not([type=hidden]), textarea")]
-  .filter((part) => !part.closest("svg, p, dd, .al-hidden, .is-plot"))
-  .map((part) => [part, part.getBoundingClientRect()])
-  .filter(([part, box]) => box.width && box.height && (box.width < 23.5 || box.height < 23.5))
-  .map(([part, box]) => `${part.tagName}.${part.className} ${part.innerText} ${box.width}x${box.height}`)
-"""
-INNER_BOXES: Final = """
-root => [...root.querySelectorAll("*")]
-  .filter((part) => !part.matches("textarea, pre, pre *"))
-  .filter((part) => /auto|scroll/.test(getComputedStyle(part).overflowX) && part.scrollWidth > part.clientWidth + 1)
-  .map((part) => `${part.tagName}.${part.className} ${part.scrollWidth} in ${part.clientWidth}`)
-"""
-HALF_EMPTY: Final = """
-root => {
-  const rows = new Map();
-  const whole = root.querySelector(".al-grid").getBoundingClientRect().width;
-  for (const card of root.querySelectorAll(".al-grid > *")) {
-    const { top, width } = card.getBoundingClientRect();
-    const row = rows.get(Math.round(top)) ?? { width: 0, names: [] };
-    rows.set(Math.round(top), { width: row.width + width, names: [...row.names, card.id] });
-  }
-  return [...rows.values()].filter((row) => row.width < 0.9 * whole).map((row) => row.names);
-}
-"""
 
 
-def hold(width: int) -> dict[str, Any]:
-    """The options of a device in a hand."""
-    return {"viewport": {"width": width, "height": 844}, "is_mobile": True, "has_touch": True}
+def of_width(width: int, *, quick: bool) -> Any:
+    return pytest.param(width, marks=[] if quick else pytest.mark.soak)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+def device(width: int) -> dict[str, Any]:
+    """The options of a window of this width: of a device in a hand, or of a desk."""
+    held: dict[str, Any] = {"is_mobile": True, "has_touch": True} if width in HELD else {}
+    size = {"width": width, "height": 844 if width <= MAX_PHONE_WIDTH else 1_000}
+    return {"viewport": size, "reduced_motion": "reduce", **held}
+
+
+@pytest.mark.parametrize("width", [of_width(width, quick=width in QUICK) for width in HELD + DESKS])
 @pytest.mark.parametrize("path", PATHS)
-def test_a_page_fits_a_device_in_a_hand(windows: Windows, path: str, width: int) -> None:
-    with windows.visit(f"/dash/{path}", reduced_motion="reduce", **hold(width)) as page:
-        main = page.locator("#al-main")
-        assert page.evaluate("window.innerWidth") == width
-        assert not has_sideways_scrolling(page)
+def test_a_page_fits_its_window(windows: Windows, path: str, width: int) -> None:
+    with windows.visit(f"/dash/{path}", **device(width)) as page:
+        assert list_failed_panes(page) == []
+        assert list_layout_faults(page, width, is_touched=width in HELD) == []
+        assert list_unreadable_texts(page) == []
         if width <= MAX_PHONE_WIDTH:
-            assert page.locator(".al-nav").bounding_box()["y"] > 844 / 2  # the navigation is at the thumb
-        assert main.evaluate(INNER_BOXES) == []
-        assert main.evaluate(SMALL_TARGETS) == []
-        assert main.evaluate(HALF_EMPTY) == []
-        assert not re.search(r"hover|double click|point at", read_hints(page), re.IGNORECASE)
+            navigation = page.locator(".al-nav").bounding_box()
+            assert navigation is not None
+            assert navigation["y"] > 844 / 2  # at the thumb
+
+
+@pytest.mark.parametrize("width", [of_width(width, quick=width == 390) for width in (360, 390, 900, 1280)])
+@pytest.mark.parametrize(
+    "part", [pytest.param(each, marks=[] if each in QUICK_PARTS else pytest.mark.soak) for each in OPENED]
+)
+def test_an_opened_part_fits_its_window(windows: Windows, part: str, width: int) -> None:
+    path, open_part = OPENED[part]
+    with windows.visit(f"/dash/{path}", **device(width)) as page:
+        open_part(page)
+        assert list_failed_panes(page) == []
+        assert list_layout_faults(page, width, is_touched=width in HELD, may_be_half_empty=True) == []
 
 
 def test_the_risk_page_is_short_on_a_desk(windows: Windows) -> None:
     with windows.visit("/dash/risk", reduced_motion="reduce", viewport=DESK) as page:
         assert page.evaluate("document.documentElement.scrollHeight") <= MAX_RISK_HEIGHT
-
-
-def read_hints(page: Page) -> str:
-    """What the lines under charts say before anything is pointed at."""
-    return "\n".join(page.locator("[data-tip-line]").all_inner_texts())

@@ -222,7 +222,9 @@ def test_an_error_is_marked_at_its_line_with_a_correction(story: PolicyStory) ->
     markup = draw(story, PolicyState(draft=WRONG), "draft", "answer")
     line = next(number for number, each in enumerate(WRONG.split("\n"), 1) if "trust_teir" in each)
 
-    assert f"<b>{line}</b>" in markup
+    lines = re.findall(r"<div( class=\"wrong\")?>([^<]*)</div>", markup)
+    assert [number for number, (wrong, _) in enumerate(lines, 1) if wrong] == [line]
+    assert [unescape(text) for _, text in lines] == WRONG.split("\n")
     assert f"Line {line}:" in words(markup)
     assert "Nearest: trust_tier" in words(markup)
     fixed = next(unescape(v) for v in re.findall(r'data-ev="draft" data-v="([^"]*)"', markup) if v)

@@ -101,9 +101,9 @@ _HEADINGS: Final = (
     TableColumn("State", sort="status"),
     TableColumn("Answers for it", phone=False, sort="owner"),
     TableColumn("Granted", phone=False),
-    TableColumn("Hops from root", "right", phone=False, sort="depth"),
+    TableColumn("Hops from root", "right", phone=False, sort="depth", is_for_desks=True),
     TableColumn("Key since", "right", phone=False, sort="key"),
-    TableColumn("Open sessions", "right", phone=False, sort="open"),
+    TableColumn("Open sessions", "right", phone=False, sort="open", is_for_desks=True),
     TableColumn("Last session", "right", sort="last"),
 )
 _SHOWN_SCOPES: Final = 2

@@ -110,7 +110,7 @@ _HEADINGS: Final = (
     TableColumn("Status", sort="status"),
     TableColumn("Tier", phone=False, sort="tier"),
     TableColumn("Risk", phone=False, sort="risk"),
-    TableColumn("Jur.", phone=False, sort="jurisdiction"),
+    TableColumn("Jur.", phone=False, sort="jurisdiction", is_for_desks=True),
     TableColumn("Keys", "right", phone=False, sort="keys"),
     TableColumn("Mints, 30 days", "right", phone=False, sort="mints"),
     TableColumn("Since its first mint", sort="change"),

@@ -142,7 +142,7 @@ _COLUMNS = (
     TableColumn("Issuer"),
     TableColumn("Attestation", phone=False),
     TableColumn("Key", phone=False),
-    TableColumn("Leaf hash", phone=False),
+    TableColumn("Leaf hash", phone=False, is_for_desks=True),
     TableColumn("Logged, UTC", align="right"),
 )
 

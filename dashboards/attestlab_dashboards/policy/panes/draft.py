@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab_dashboards import icons, widgets
-from attestlab_dashboards.formats import plural
+from attestlab_dashboards.formats import count, plural
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.copying import copy_simulation
 from attestlab_dashboards.policy.documents import (
@@ -63,8 +63,7 @@ def export_rules(lab: Lab, state: PolicyState) -> Records[RuleRow]:
     return Records(rows, RuleRow)
 
 
-_SPARE_LINES: Final = 200  # numbered lines below the text, for what is typed
-_LINE_PX: Final = 20
+_FOLDED_LINES: Final = 24  # a longer text is folded until a person opens it, or writes in it
 _MAX_PROBLEMS: Final = 5
 
 
@@ -87,15 +86,13 @@ def draw_editor(data: DraftReplay, state: PolicyState) -> Markup:
     about, problems = data.about, data.problems
     return html(
         '<form class="po-editor" data-ev="draft"><div class="po-code">'
-        '<div class="po-gutter" aria-hidden="true"><div>{numbers}</div></div>{marks}'
-        '<textarea name="v" aria-label="Policy as TOML" spellcheck="false" autocomplete="off" wrap="off" '
-        'maxlength="{most}" rows="{rows}" aria-invalid="{invalid}">\n{text}</textarea></div>'
-        '{problems}<div class="po-buttons"><button type="submit" class="btn sm primary" data-key="replay-draft">{icon}'
-        "Replay this text</button>{undo}{save}</div></form>{difference}",
-        numbers=_draw_numbers(about.text, {each.line for each in problems}),
-        marks=join(
-            html('<i class="po-mark" style="top:{top}px"></i>', top=8 + _LINE_PX * (each.line - 1)) for each in problems
-        ),
+        '<div class="po-lines" data-lines aria-hidden="true">{lines}</div>'
+        '<textarea name="v" aria-label="Policy as TOML" spellcheck="false" autocomplete="off" '
+        'data-unfolds="po-whole" maxlength="{most}" rows="{rows}" aria-invalid="{invalid}">\n{text}</textarea></div>'
+        '{fold}{problems}<div class="po-buttons"><button type="submit" class="btn sm primary" data-key="replay-draft">'
+        "{icon}Replay this text</button>{undo}{save}</div></form>{difference}",
+        lines=_draw_lines(about.text, {each.line for each in problems}),
+        fold=_draw_fold(about.text),
         most=MAX_DRAFT_CHARS,
         rows=about.text.count("\n") + 2,
         invalid="true" if problems else "false",
@@ -113,9 +110,24 @@ def _draw_rest(problems: Sequence[DraftProblem]) -> Markup:
     return html('<p class="small muted">and {left} more</p>', left=left) if left > 0 else NOTHING
 
 
-def _draw_numbers(text: str, wrong: set[int]) -> Markup:
-    last = text.count("\n") + 1 + _SPARE_LINES
-    return join(html("<b>{n}</b>", n=n) if n in wrong else html("<i>{n}</i>", n=n) for n in range(1, last + 1))
+def _draw_lines(text: str, wrong: set[int]) -> Markup:
+    """Draw the lines that stand behind the text: they wrap as it does, so each keeps its number at its side."""
+    return join(
+        html("<div{wrong}>{line}</div>", wrong=html(' class="wrong"') if number in wrong else NOTHING, line=line)
+        for number, line in enumerate(text.split("\n"), 1)
+    )
+
+
+def _draw_fold(text: str) -> Markup:
+    """Draw the button that shows all of a long text."""
+    lines = text.count("\n") + 1
+    if lines <= _FOLDED_LINES:
+        return NOTHING
+    return html(
+        '<details class="po-whole" id="po-whole"><summary><span>Show all {lines} lines</span><span>Fold the text</span>'
+        "</summary></details>",
+        lines=count(lines),
+    )
 
 
 def _draw_problem(problem: DraftProblem, text: str) -> Markup:

@@ -37,11 +37,11 @@ MINUS: Final = "\N{MINUS SIGN}"
 _COLUMNS: Final = (
     widgets.TableColumn("Rule"),
     widgets.TableColumn("Effect"),
-    widgets.TableColumn("Priority", align="right", phone=False),
+    widgets.TableColumn("Priority", align="right", phone=False, is_for_desks=True),
     widgets.TableColumn("Hits", align="right"),
     widgets.TableColumn("Decisive", align="right"),
     widgets.TableColumn("Change in denials", align="right", phone=False),
-    widgets.TableColumn("Change in denials as a bar", phone=False, is_spoken_only=True),
+    widgets.TableColumn("Change in denials as a bar", phone=False, is_spoken_only=True, is_for_desks=True),
     widgets.TableColumn("Proof"),
     widgets.TableColumn("Try without it", phone=False, is_spoken_only=True),
 )

@@ -1,0 +1,102 @@
+// A tip beside what is pointed at, focused or tapped: the words of [data-tip] or [title], or the whole of a text that
+// is cut. A cut text in no button or link becomes a stop of the Tab key. A tip is text alone, and Escape hides it.
+globalThis.attestlabTips = (() => {
+  const GAP_PX = 8;
+  const STOPS = "a[href], button, summary, input, select, textarea";
+  const SPEAKS = "[data-tip], [title], [data-cut]";
+  const tip = Object.assign(document.createElement("div"), { className: "al-bubble", hidden: true });
+  tip.setAttribute("role", "tooltip");
+  let shown = null;
+  let title = null;  // of the part shown, which would bring the browser's own tip too
+  let frame = 0;
+
+  function isCut(part) {
+    const isOver = part.scrollWidth > part.clientWidth + 1 || part.scrollHeight > part.clientHeight + 1;
+    if (!isOver || !part.clientWidth || part.matches("input, textarea, select, .al-hidden")) return false;
+    const style = getComputedStyle(part);
+    return style.textOverflow === "ellipsis" || style.webkitLineClamp !== "none";
+  }
+
+  function mark(root) {
+    for (const part of root.querySelectorAll("*")) {
+      const was = "cut" in part.dataset;
+      const is = isCut(part);
+      if (is === was) continue;
+      if (is) {
+        part.dataset.cut = "";
+        if (!part.closest(STOPS) && !part.querySelector(STOPS)) { part.tabIndex = 0; part.dataset.cut = "stop"; }
+      } else {
+        if (part.dataset.cut === "stop") part.removeAttribute("tabindex");
+        delete part.dataset.cut;
+      }
+    }
+  }
+
+  const wordsOf = (part) => part.dataset.tip ?? (part.title || ("cut" in part.dataset ? part.innerText.trim() : ""));
+
+  function find(event) {
+    const path = event.composedPath().filter((part) => part instanceof Element);
+    const around = path.find((part) => part.matches(SPEAKS));
+    if (around || event.type !== "focusin") return around ?? null;
+    return path[0]?.querySelector(SPEAKS) ?? null;
+  }
+
+  function show(part, at) {
+    if (part !== shown) {
+      hide();
+      const words = wordsOf(part);
+      if (!words) return;
+      [shown, title] = [part, part.title || null];
+      part.removeAttribute("title");
+      if (!tip.isConnected) document.body.append(tip);
+      tip.textContent = words;
+      tip.hidden = false;
+    }
+    place(part.getBoundingClientRect(), at);
+  }
+
+  function place(box, at) {
+    const { offsetWidth: wide, offsetHeight: high } = tip;
+    const middle = at?.clientX ?? box.left + Math.min(box.width, 400) / 2;
+    const [top, bottom] = at ? [at.clientY - GAP_PX, at.clientY + 2 * GAP_PX] : [box.top, box.bottom];
+    const isBelow = bottom + GAP_PX + high <= innerHeight || top < high + GAP_PX;
+    tip.style.left = `${Math.max(GAP_PX, Math.min(middle - wide / 2, document.documentElement.clientWidth - wide - GAP_PX))}px`;
+    tip.style.top = `${Math.max(GAP_PX, isBelow ? Math.min(bottom + GAP_PX, innerHeight - high - GAP_PX) : top - high - GAP_PX)}px`;
+  }
+
+  function hide() {
+    if (title !== null && shown) shown.title = title;
+    tip.hidden = true;
+    shown = title = null;
+  }
+
+  function point(event) {
+    if (event.pointerType === "touch" || event.target === tip) return;
+    const part = find(event);
+    part ? show(part, part.closest("svg") ? event : null) : hide();
+  }
+
+  function tap(event) {
+    if (event.pointerType !== "touch" || event.target === tip) return;
+    const part = find(event);
+    const isActing = part?.closest("button, a, summary") && !part.closest("svg");
+    part && !isActing ? show(part, null) : hide();
+  }
+
+  function watch(root) {
+    const soon = () => { frame ||= requestAnimationFrame(() => { frame = 0; mark(root); if (shown && !shown.isConnected) hide(); }); };
+    new MutationObserver(soon).observe(root, { childList: true, subtree: true });
+    addEventListener("resize", soon);
+    document.fonts?.ready.then(soon);
+    root.addEventListener("toggle", soon, true);
+    root.addEventListener("focusin", (event) => { const part = find(event); part ? show(part, null) : hide(); });
+    root.addEventListener("focusout", hide);
+    soon();
+  }
+
+  document.addEventListener("pointerover", point);
+  document.addEventListener("click", tap);
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+  addEventListener("scroll", hide, { passive: true, capture: true });
+  return { watch };
+})();
