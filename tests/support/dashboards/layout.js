@@ -37,7 +37,7 @@ function* findScrolling(width) {
       yield describe(one, `scrolls ${one.scrollWidth}x${one.scrollHeight} in ${one.clientWidth}x${one.clientHeight}`);
     }
     const isOutside = box.width > 1 && (box.right > width + 1 || box.left < -1);
-    if (isOutside && !one.closest(".al-skip, .al-hidden, .al-bar, .al-nav") && !isClipped(one)) {
+    if (isOutside && !one.closest(".al-skip, .skip, .al-hidden, .al-bar, .al-nav") && !isClipped(one)) {
       yield describe(one, `reaches from ${round(box.left)} to ${round(box.right)} in ${width}`);
     }
   }
@@ -46,7 +46,7 @@ function* findScrolling(width) {
 // Parts of a chart stand where their numbers put them, and what stands in a sentence may be as high as its line.
 function* findSmallTargets(targetPx) {
   const targets = findAll("a[href], button, summary, select, input:not([type=hidden]), textarea");
-  for (const one of targets.filter((one) => isSeen(one) && !one.closest("svg, p, dd, .al-hidden, .al-skip, .is-plot"))) {
+  for (const one of targets.filter((one) => isSeen(one) && !one.closest("svg, p, dd, .al-hidden, .al-skip, .skip, .is-plot"))) {
     const { width, height } = one.getBoundingClientRect();
     if (Math.min(width, height) < targetPx - 0.5) yield describe(one, `is ${round(width)}x${round(height)} px small`);
   }
