@@ -12,7 +12,7 @@ globalThis.attestlabTips = (() => {
 
   function isCut(part) {
     const isOver = part.scrollWidth > part.clientWidth + 1 || part.scrollHeight > part.clientHeight + 1;
-    if (!isOver || !part.clientWidth || part.matches("input, textarea, select, .al-hidden")) return false;
+    if (!isOver || !part.clientWidth || !part.textContent.trim() || part.matches("input, textarea, select, .al-hidden")) return false;
     const style = getComputedStyle(part);
     return style.textOverflow === "ellipsis" || style.webkitLineClamp !== "none";
   }
@@ -34,22 +34,26 @@ globalThis.attestlabTips = (() => {
 
   const wordsOf = (part) => part.dataset.tip ?? (part.title || ("cut" in part.dataset ? part.innerText.trim() : ""));
 
+  // What speaks at an event: the parts around it, and those in what has the focus.
   function find(event) {
     const path = event.composedPath().filter((part) => part instanceof Element);
-    const around = path.find((part) => part.matches(SPEAKS));
-    if (around || event.type !== "focusin") return around ?? null;
-    return path[0]?.querySelector(SPEAKS) ?? null;
+    const isStop = event.type === "focusin" && path[0]?.matches(`${STOPS}, [data-row]`);
+    const inside = isStop ? [...path[0].querySelectorAll(SPEAKS)] : [];
+    const said = path.find((part) => part.matches("[data-tip], [title]"));
+    return [...new Set([...(said ? [said] : []), ...path.filter((part) => part.matches("[data-cut]")), ...inside])];
   }
 
-  function show(part, at) {
+  function show(parts, at) {
+    const [part] = parts;
     if (part !== shown) {
       hide();
-      const words = wordsOf(part);
-      if (!words) return;
+      const all = [...new Set(parts.map(wordsOf))].filter(Boolean);
+      const words = all.filter((one) => !all.some((other) => other !== one && other.includes(one)));
+      if (!words.length) return;
       [shown, title] = [part, part.title || null];
       part.removeAttribute("title");
       if (!tip.isConnected) document.body.append(tip);
-      tip.textContent = words;
+      tip.textContent = words.join("\n");
       tip.hidden = false;
     }
     place(part.getBoundingClientRect(), at);
@@ -72,15 +76,16 @@ globalThis.attestlabTips = (() => {
 
   function point(event) {
     if (event.pointerType === "touch" || event.target === tip) return;
-    const part = find(event);
-    part ? show(part, part.closest("svg") ? event : null) : hide();
+    const parts = find(event);
+    parts.length ? show(parts, parts[0].closest("svg") ? event : null) : hide();
   }
 
+  // A tap on a button, a link or a fold acts, and what it opens has the whole words.
   function tap(event) {
     if (event.pointerType !== "touch" || event.target === tip) return;
-    const part = find(event);
-    const isActing = part?.closest("button, a, summary") && !part.closest("svg");
-    part && !isActing ? show(part, null) : hide();
+    const parts = find(event);
+    const isActing = parts[0]?.closest("button, a, summary") && !parts[0].closest("svg");
+    parts.length && !isActing ? show(parts, null) : hide();
   }
 
   function watch(root) {
@@ -89,7 +94,7 @@ globalThis.attestlabTips = (() => {
     addEventListener("resize", soon);
     document.fonts?.ready.then(soon);
     root.addEventListener("toggle", soon, true);
-    root.addEventListener("focusin", (event) => { const part = find(event); part ? show(part, null) : hide(); });
+    root.addEventListener("focusin", (event) => { const parts = find(event); parts.length ? show(parts, null) : hide(); });
     root.addEventListener("focusout", hide);
     soon();
   }
