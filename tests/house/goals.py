@@ -18,7 +18,7 @@ class Goal(NamedTuple):
 
 POINTS: dict[str, dict[str, Goal]] = {
     "1. A filter cannot be forgotten": {
-        "files of a filter of signals": Goal("7, with a chip 10", "3"),
+        "files of a filter of signals": Goal("7, with a chip 10", "3, and the generated dictionary"),
     },
     "2. A field is written once": {
         "tables that are declared twice": Goal("52", "0"),
