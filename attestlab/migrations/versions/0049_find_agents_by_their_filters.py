@@ -1,14 +1,14 @@
 """Find agents by the filters of their list in an index alone; on SQLite also by a text of name or description.
 
-Revision 0050, made 2026-11-28, frozen since: it names no model, so that later ones do not change it.
+Revision 0049, made 2026-11-28, frozen since: it names no model, so that later ones do not change it.
 """
 
 from __future__ import annotations
 
 from alembic import op
 
-revision = "0050"
-down_revision = "0047"
+revision = "0049"
+down_revision = "0048"
 
 
 def upgrade() -> None:
