@@ -1,8 +1,8 @@
 """The dry run and the kill of 10,000 agents under one root, next to another tenant's requests.
 
-Verifications are counted, so they wait for a commit; reads wait for none.
-The durations are those of whole requests, of which the machine's other work is a part; the server's processor time is
-not. Each round kills another tree.
+Neither reads nor verifications wait for a commit: verifications are counted behind their answer. The durations are those
+of whole requests, of which the machine's other work is a part; the server's processor time is not, and it is without
+that of the process which kills a large tree. Each round kills another tree.
 """
 
 from __future__ import annotations

@@ -16,8 +16,6 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute
 from attestlab.orgs.rules import Caller
 
-_BATCH = 500  # parents a query: SQLite binds at most 32,766 values
-
 
 class AgentOversight:
     """The trees and reviews of the agents of all tenants; it reads only."""
@@ -78,17 +76,10 @@ class AgentOversight:
 def _read_tree(execute: Execute, agent_id: UUID) -> list[TreeRow]:
     """Read the path to an agent and what is below it, level by level, and one more than a tree shows."""
     rows = store.list_tree_agents(execute, store.list_path(execute, agent_id))
-    level = [agent_id]
-    depth = rows[-1].depth
+    level = rows[-1:]
     while level and len(rows) <= MAX_TREE_NODES:
-        depth += 1
-        below: list[TreeRow] = []
-        for start in range(0, len(level), _BATCH):
-            left = MAX_TREE_NODES + 1 - len(rows) - len(below)
-            if left > 0:
-                below += store.list_level(execute, level[start : start + _BATCH], depth=depth, limit=left)
-        rows += below
-        level = [row.id for row in below]
+        level = store.list_level(execute, level, limit=MAX_TREE_NODES + 1 - len(rows))
+        rows += level
     return rows
 
 
