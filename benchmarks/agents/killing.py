@@ -1,7 +1,7 @@
 """The dry run and the kill of 10,000 agents under one root, next to another tenant's requests.
 
-Neither reads nor verifications wait for a commit: verifications are counted behind their answer. The durations are those
-of whole requests, of which the machine's other work is a part; the server's processor time is not, and it is without
+Neither reads nor verifications wait for a commit: verifications are counted behind their answer. The durations are
+those of whole requests, of which the machine's other work is a part. The server's processor time is not, and it lacks
 that of the process which kills a large tree. Each round kills another tree.
 """
 
