@@ -22,6 +22,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -365,13 +366,19 @@ class _TableStore:
             if not self._table_exists:
                 with suppress(DBAPIError):  # another process creates it at the same time
                     connection.exec_driver_sql(f"CREATE UNLOGGED TABLE IF NOT EXISTS counters {_TABLE}")
-            result = connection.exec_driver_sql(re.sub(r":(\w+)", r"%(\1)s", statement), dict(values))
+            result = connection.exec_driver_sql(_name_for_psycopg(statement), dict(values))
             self._table_exists = True
             return result.fetchone() if result.returns_rows else None
 
     def close(self) -> None:
         self._database.close()
         self._fallback.close()
+
+
+@cache
+def _name_for_psycopg(statement: str) -> str:
+    """Write the parameters of a statement as psycopg reads them: once, because it is a fifth of what a count costs."""
+    return re.sub(r":(\w+)", r"%(\1)s", statement)
 
 
 def _latest(at: int, span: int) -> int:
