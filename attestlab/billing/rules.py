@@ -20,6 +20,7 @@ from attestlab.core.errors import Conflict, ValidationFailed
 from attestlab.orgs.rules import AddOn, Plan
 
 MAX_QUANTITY: Final = 1000  # of one add-on
+SWITCHES: Final = frozenset({AddOn.PRIORITY_SUPPORT})  # add-ons of which more units would change nothing
 THRESHOLDS: Final = (80, 90, 100)  # percent
 _MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
 _SECOND: Final = timedelta(seconds=1)
@@ -176,6 +177,20 @@ def require_collection(*, is_production: bool, has_stripe: bool) -> None:
         raise Conflict(f"{message} Nothing was changed.", details={"reason": "change_in_portal"})
     message = "No payment provider is configured, so nothing can be bought here. Ask the operator for the change."
     raise Conflict(f"{message} Nothing was changed.", details={"reason": "provider_not_configured"})
+
+
+def require_units(addon: AddOn, quantity: int, *, least: int, field: str) -> None:
+    """Require a quantity of an add-on that a tenant can have: 1,000 units at most, and one of a switch.
+
+    Raises:
+        ValidationFailed: the quantity is below `least` or above the most; `field` points to it.
+    """
+    most = 1 if addon in SWITCHES else MAX_QUANTITY
+    if least <= quantity <= most:
+        return
+    wanted = f"{most}, because it is on or off" if addon in SWITCHES else f"a quantity from {least} to {most:,}"
+    message = f"{quantity:,} units of {addon} are not possible. Send {wanted}."
+    raise ValidationFailed.of(field, "range", message)
 
 
 def highest_threshold(used: int, limit: int | None) -> int | None:

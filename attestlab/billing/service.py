@@ -20,7 +20,7 @@ from attestlab.billing.results import (
     SubscriptionState,
     Usage,
 )
-from attestlab.billing.rules import MAX_QUANTITY, BillingPeriod, Line, Prices, Provider, SubscriptionStatus, month_of
+from attestlab.billing.rules import BillingPeriod, Line, Prices, Provider, SubscriptionStatus, month_of
 from attestlab.billing.tables import SubscribedAddOnRecord
 from attestlab.billing.thresholds import ReachedThreshold
 from attestlab.core.clock import Clock
@@ -117,8 +117,11 @@ class Billing:
         """Return what a plan, or other quantities of add-ons, would cost and alter; nothing changes.
 
         Raises:
+            ValidationFailed: the tenant cannot have such a quantity of an add-on.
             Conflict: ENTERPRISE is agreed with the operator.
         """
+        for addon, units in (quantities or {}).items():
+            rules.require_units(addon, units, least=0, field=f"/addons/{addon}")
         with self.storage.read(tx) as connection:
             account = accounts.load(connection.execute, caller.tenant_id)
             target = account.plan if plan is None else plan
@@ -145,13 +148,11 @@ class Billing:
         """Attach an add-on, or set how many units of it the tenant has; more units are charged now.
 
         Raises:
-            ValidationFailed: there is no such add-on, or the quantity is not 1 to 1,000.
+            ValidationFailed: there is no such add-on, or the tenant cannot have this quantity of it.
             Conflict: Stripe charges the tenant, or in production only Stripe could charge more units.
         """
         addon = _read_addon(key)
-        if not 1 <= quantity <= MAX_QUANTITY:
-            message = f"{quantity} units are not possible. Send a quantity from 1 to {MAX_QUANTITY:,}."
-            raise ValidationFailed.of("/quantity", "range", message)
+        rules.require_units(addon, quantity, least=1, field="/quantity")
         with self.storage.write(tx) as tx:
             now = self.clock.now()
             account = self._renew_own(tx, caller.tenant_id, now)

@@ -17,6 +17,7 @@ ProviderName = Annotated[str, one_of(Provider)]
 SentAddOnKey = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 Quantity = Annotated[int, Field(ge=1, le=MAX_QUANTITY, strict=True)]
 WantedQuantity = Annotated[int, Field(ge=0, le=MAX_QUANTITY, strict=True)]
+WantedSwitch = Annotated[int, Field(ge=0, le=1, strict=True)]
 
 
 class PlanIn(In, wire_name="subscription_change", source="CONTRACT 11.6"):
@@ -37,8 +38,8 @@ class WantedAddOns(In, wire_name="wanted_addons", source="CONTRACT 11.6"):
     """Units of 25 agents. Format: 0-1000."""
     webhook_pack: WantedQuantity | None = None
     """Units of 5 webhook endpoints. Format: 0-1000."""
-    priority_support: WantedQuantity | None = None
-    """Whether support answers first; 0 is no. Format: 0-1000."""
+    priority_support: WantedSwitch | None = None
+    """Whether support answers first. Format: 1 for yes, 0 for no."""
 
     def quantities(self) -> dict[AddOn, int]:
         """Return the wanted quantities by add-on."""
@@ -61,7 +62,7 @@ class AttachIn(In, wire_name="addon_attachment_input", source="CONTRACT 11.6"):
     addon_key: SentAddOnKey
     """The add-on. Format: a key that GET /v1/billing/addons lists."""
     quantity: Quantity = 1
-    """How many units there are then. Format: 1-1000, by default 1."""
+    """How many units there are then. Format: 1-1000, by default 1; `priority_support` has no other."""
 
 
 class DetachIn(In, wire_name="addon_detachment_input", source="SPEC POST /v1/billing/addons/detach"):

@@ -66,14 +66,28 @@ def test_priority_support_is_a_switch(client: httpx.Client) -> None:
     assert read(client, "entitlements")["features"] == {"priority_support": True}
 
 
+@pytest.mark.both_engines
+def test_a_switch_is_not_charged_twice(client: httpx.Client) -> None:
+    wanted = {"addons": {"priority_support": 2}}
+    refused = [attach(client, "priority_support", 2), client.post(f"{BILLING}/subscription/preview", json=wanted)]
+
+    assert [(each.status_code, each.json()["details"]["fields"][0]["field"]) for each in refused] == [
+        (400, "/quantity"),
+        (400, "/addons/priority_support"),
+    ]
+    assert (amounts(client), read(client, "entitlements")["addons"]) == ([], {})
+    assert (attach(client, "priority_support").status_code, len(amounts(client))) == (201, 1)
+
+
 def test_all_addons_with_the_most_units_fit(client: httpx.Client) -> None:
-    assert [attach(client, addon.value, 1000).status_code for addon in AddOn] == [201] * 5
+    most = {addon.value: 1 if addon is AddOn.PRIORITY_SUPPORT else 1000 for addon in AddOn}
+    assert [attach(client, key, units).status_code for key, units in most.items()] == [201] * 5
 
     offered = read(client, "addons")["items"]
     assert [(each["addon_key"], each["attached"], each["quantity"]) for each in offered] == [
-        (addon.value, True, 1000) for addon in AddOn
+        (key, True, units) for key, units in most.items()
     ]
-    assert read(client, "subscription")["amount_minor"] == 5 * 1000 * 1_000
+    assert read(client, "subscription")["amount_minor"] == 4_001 * 1_000
 
 
 def test_only_more_units_are_charged_and_only_once_a_month(

@@ -205,6 +205,7 @@ def test_a_wrong_change_is_refused(clients: TenantClients, visitor: httpx.Client
     for query in wrong:
         assert visitor.get(CHANGE, params=query).status_code == 400, query
         assert visitor.post(CHANGE, data={**query, "form_token": "x"}).status_code == 400, query
+    assert visitor.get(CHANGE, params={"addon_key": "priority_support", "quantity": "2"}).status_code == 400
 
 
 @pytest.fixture(scope="module")

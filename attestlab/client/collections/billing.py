@@ -70,7 +70,7 @@ class BillingCollection(Collection[InvoiceHandle]):
             that more is used of.
 
         Raises:
-            ValidationFailed: there is no such plan or add-on, or a quantity is not 0 to 1,000.
+            ValidationFailed: there is no such plan or add-on, or a quantity is not 0 to 1,000 (0 or 1 of `priority_support`).
             Conflict: ENTERPRISE is agreed with the operator.
 
         >>> preview = lab.billing.preview(addons={"extra_issuers": 2})
@@ -126,7 +126,7 @@ class BillingCollection(Collection[InvoiceHandle]):
             The attached add-on.
 
         Raises:
-            ValidationFailed: there is no such add-on, or the quantity is not 1 to 1,000.
+            ValidationFailed: there is no such add-on, or the quantity is not 1 to 1,000 (1 of `priority_support`).
             Conflict: in production only Stripe could charge more units.
 
         >>> lab.billing.attach("webhook_pack", 2).quantity
