@@ -70,7 +70,7 @@ class BillingCollection(Collection[InvoiceHandle]):
             that more is used of.
 
         Raises:
-            ValidationFailed: there is no such plan or add-on, or a quantity is not 0 to 1,000 (0 or 1 of `priority_support`).
+            ValidationFailed: there is no such plan or add-on, or a tenant cannot have such a quantity of one.
             Conflict: ENTERPRISE is agreed with the operator.
 
         >>> preview = lab.billing.preview(addons={"extra_issuers": 2})
