@@ -3,6 +3,7 @@
 const LIVE_PAUSE_MS = 150;
 const MAX_TEXT_BYTES = 1_000_000;
 const ANSWER_PAUSE_MS = 1_000;
+const MAX_BASES = 20;
 
 export function render({ model, el }) {
   const root = document.createElement("div");
@@ -17,6 +18,7 @@ export function render({ model, el }) {
   let lastForm = null;
 
   const send = (message) => model.send_msg({ ...message, n: ++sent });
+  const draftArea = () => root.querySelector("textarea[data-keep]");
   const find = (name, value) => scope.querySelector(`[${name}="${CSS.escape(value)}"]`);
 
   function paint(box, markup) {
@@ -29,6 +31,7 @@ export function render({ model, el }) {
       const part = box.querySelector(`#${CSS.escape(id)}`);
       if (part) part.open = true;
     }
+    restoreDraft(box);
     const again = key === undefined ? null : box.querySelector(`[data-key="${CSS.escape(key)}"]`);
     if (again) {
       if (typed && again.type === "text") { again.value = typed[0]; again.setSelectionRange(typed[1], typed[1]); }
@@ -99,6 +102,32 @@ export function render({ model, el }) {
   function remember(text) { try { localStorage.setItem(memoryName, text); } catch { /* storage is forbidden */ } }
   function forget() { try { localStorage.removeItem(memoryName); } catch { /* storage is forbidden */ } location.reload(); }
 
+  // The text of a draft that this tab alone has: it survives a reload. `bases` are the texts that it was written over,
+  // so that it never covers the draft of another link.
+  const draftName = (area) => `${memoryName}?draft=${area.dataset.keep}`;
+  function readDraft(area) { try { return JSON.parse(sessionStorage.getItem(draftName(area))) ?? { bases: [] }; } catch { return { bases: [] }; } }
+  function keepDraft(area, text) {
+    try {
+      if (!text) return sessionStorage.removeItem(draftName(area));
+      const bases = [...new Set([...readDraft(area).bases, area.defaultValue])].filter((base) => base !== text).slice(-MAX_BASES);
+      sessionStorage.setItem(draftName(area), JSON.stringify({ text, bases }));
+    } catch { /* storage is forbidden or full */ }
+  }
+  function restoreDraft(box) {
+    const area = box.querySelector("textarea[data-keep]");
+    const kept = area ? readDraft(area) : { bases: [] };
+    if (!kept.bases.includes(area?.defaultValue)) return;
+    area.value = kept.text;
+    numberLines(area);
+    area.form.querySelector("[data-kept]").hidden = false;
+  }
+
+  // The lines behind a text carry the numbers: they wrap as it does.
+  function numberLines(area) {
+    const lines = area.parentElement.querySelector(":scope > [data-lines]");
+    if (lines) lines.replaceChildren(...area.value.split("\n").map((line) => Object.assign(document.createElement("div"), { textContent: line })));
+  }
+
   function copy(text) {
     navigator.clipboard?.writeText(text);
     receivers.notice({ html: '<span>Copied.</span><button type="button" aria-label="Close">×</button>' });
@@ -108,11 +137,14 @@ export function render({ model, el }) {
     const copied = event.target.closest("[data-copy]");
     if (copied) return copy(copied.dataset.copy);
     if (event.target.closest("[data-forget]")) return forget();
+    const kept = event.target.closest("[data-kept]");
+    if (kept && event.target.closest("button")) { keepDraft(draftArea(), ""); draftArea().value = draftArea().defaultValue; numberLines(draftArea()); kept.hidden = true; return; }
     if (event.target.closest("[data-cancel]")) return send({ cancel: true });
     const pressed = event.target.closest("button[data-ev], a[data-ev]");
     if (!pressed || pressed.disabled) return;
     event.preventDefault();
     lastOpener = pressed.closest('[role="dialog"]') ? lastOpener : pressed.dataset.key ?? "";
+    if (pressed.dataset.ev === "draft" && draftArea()) keepDraft(draftArea(), pressed.dataset.v);
     send({ ev: pressed.dataset.ev, v: pressed.dataset.v ?? "" });
   });
 
@@ -135,8 +167,8 @@ export function render({ model, el }) {
 
   root.addEventListener("input", (event) => {
     const typing = event.target;
-    const lines = typing.parentElement.querySelector(":scope > [data-lines]");
-    if (lines) lines.replaceChildren(...typing.value.split("\n").map((line) => Object.assign(document.createElement("div"), { textContent: line })));
+    numberLines(typing);
+    if (typing.matches("textarea[data-keep]")) keepDraft(typing, typing.value === typing.defaultValue ? "" : typing.value);
     if (!typing.matches("[data-live]")) return;
     clearTimeout(liveTimer);
     liveTimer = setTimeout(() => send({ ev: typing.dataset.ev, v: typing.value }), LIVE_PAUSE_MS);

@@ -66,7 +66,7 @@ def _toggle_segment(state: PolicyState, value: str) -> PolicyState:
     chosen = [path for path in state.by if path != value]
     if value not in state.by:
         chosen = [*chosen, value][-MAX_SEGMENTS:]
-    return state.change(by=",".join(chosen) or "-", page="")
+    return state.change(by=",".join(chosen) or "-", page="", rule=state.rule)
 
 
 def _load_decision(state: PolicyState, value: str) -> PolicyState:
@@ -98,7 +98,7 @@ def _read_attribute(name: str) -> str | None:
 
 EVENTS: Final = EventTable(
     {
-        **{name: set_parameter(name) for name in ("sweep", "second", "page", "example", "dialog")},
+        **{name: set_parameter(name) for name in ("sweep", "second", "page", "example", "rule", "dialog")},
         **{name: set_parameter(name, resets=["window", "page"]) for name in ("since", "until")},
         "policy": _choose_policy,
         "version": _choose_version,

@@ -214,6 +214,22 @@ def _replay(lab: Lab, state: PolicyState) -> DraftReplay:
     return DraftReplay(about, report, (), dict(zip(sweeps, report.sweeps, strict=True)))
 
 
+def load_isolated(lab: Lab, state: PolicyState) -> SimulationHandle | None:
+    """Compare the text with the chosen rule and without it; None if no rule is chosen, or the text lacks it."""
+    replay = load_replay(lab, state)
+    if replay.report is None or state.rule not in {each.rule for each in replay.report.rules}:
+        return None
+    about, (since, until) = replay.about, find_window(lab, state)
+    key: Hashable = ("rule", *_take(state, (*REPLAY_FIELDS, "rule")))
+    return share(lab).get(
+        key,
+        lambda: lab.policies.isolate(
+            about.source, state.rule, replaces=about.policy, since=since, until=until, by=replay.report.by
+        ),
+        is_long=True,
+    )
+
+
 def _list_sweeps(about: PolicyText, state: PolicyState) -> list[Thresholds]:
     """List what the page shows of the text: the curve of one threshold, and the map of two."""
     choices = _list_choices(about)

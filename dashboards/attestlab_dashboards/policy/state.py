@@ -89,6 +89,12 @@ def _read_day(text: str) -> str:
     return date.fromisoformat(text).isoformat()
 
 
+def _read_rule(text: str) -> str:
+    if not _RULE_ID.fullmatch(text):
+        raise ValueError(f"{text!r} is not the id of a rule.")
+    return text
+
+
 def _read_threshold(text: str) -> str:
     """Read a threshold, such as `old-key|key.age_days|gt`."""
     rule, attribute, op = text.split("|")
@@ -141,6 +147,7 @@ class PolicyState(PageState):
     )
     page = page_number(most=MAX_NUMBER, doc="The page of the examples.")
     example = _number(doc="The example in the drawer, from 1; 0 closes it.")
+    rule = Value("", read=_read_rule, doc="The rule in the drawer, by its id; empty closes it.")
     dialog = choice("", *DIALOGS, doc="The action that is to be confirmed.")
     run = param.Integer(default=0, doc="How often the replay was started again.", precedence=NO_ADDRESS)
     is_draft_lost = param.Boolean(
@@ -159,10 +166,10 @@ class PolicyState(PageState):
         return len(self.draft) > MAX_ADDRESS_CHARS
 
     def change(self, **texts: str) -> Self:
-        """Return a copy with other values; the dialog and the drawer close unless they are among them."""
-        changed = super().change(**{"dialog": "", "example": "", **texts})
+        """Return a copy with other values; the dialog and the drawers close unless they are among them."""
+        changed = super().change(**{"dialog": "", "example": "", "rule": "", **texts})
         return changed if changed is self else changed.replace(is_draft_lost=False)
 
     def replay(self, **values: object) -> Self:
-        """Return a copy with other values whose decisions are replayed again; the dialog and the drawer close."""
+        """Return a copy with other values whose decisions are replayed again; the dialog and the drawers close."""
         return self.change().replace(run=self.run + 1, **values)

@@ -19,6 +19,7 @@ from attestlab_dashboards.policy.history import load_history
 from attestlab_dashboards.policy.page import PAGE
 from attestlab_dashboards.policy.panes.curve import copy_sweep
 from attestlab_dashboards.policy.panes.decision import load_decision
+from attestlab_dashboards.policy.panes.kpis import draw_self_check
 from attestlab_dashboards.policy.panes.rules import MINUS
 from attestlab_dashboards.policy.queries import load_replay, load_sweep, write_template
 from attestlab_dashboards.policy.shared_loads import forget
@@ -39,6 +40,8 @@ STATES = {
     "two thresholds": PolicyState(draft=TWO, second="young|key.age_days|lt"),
     "an example": PolicyState(draft=DRAFT, example=1),
     "no such example": PolicyState(draft=DRAFT, example=500),
+    "a rule": PolicyState(draft=TWO, rule="young"),
+    "no such rule": PolicyState(draft=DRAFT, rule="nobody's"),
     "saving": PolicyState(draft=DRAFT, dialog="save"),
     "a new policy": PolicyState(policy="new"),
     "an empty window": PolicyState(draft=DRAFT, since="2001-01-01", until="2001-01-02"),
@@ -448,3 +451,39 @@ def note_calls(verb: Any, asked: list[str]) -> Any:
         return verb(*arguments, **options)
 
     return call
+
+
+def test_a_rule_says_what_it_alone_denies_and_for_whom(story: PolicyStory) -> None:
+    state = PolicyState(draft=TWO, rule="young", by=("trust_tier",))
+    alone = story.ann.policies.isolate({"toml": TWO}, "young", replaces=story.policy, by="trust_tier").alone
+    assert alone is not None
+    drawn = words(draw(story, state, "rule"))
+
+    assert alone.would_allow > 0
+    assert f"It alone denies {count(alone.would_allow)} mint" in drawn
+    assert f"It matches {count(alone.hits)} mint" in drawn
+    top = alone.targets[0]
+    (name,) = (
+        str(row["name"])
+        for row in story.ann.sql("select id, name from issuers")
+        if row["id"] == str(top.segments["target_id"])
+    )
+    assert f"{name} {count(top.hits)} {count(top.decisive)} {count(top.would_allow + top.would_deny)}" in drawn
+    assert draw(story, PolicyState(draft=TWO), "rule") == draw(story, PolicyState(draft=DRAFT, rule="young"), "rule")
+
+
+def test_a_click_on_a_rule_opens_it_and_other_segments_keep_it_open() -> None:
+    opened = EVENTS["rule"](PolicyState(draft=TWO), "young")
+
+    assert opened.rule == "young"
+    assert EVENTS["segment"](opened, "trust_tier").rule == "young"
+    assert EVENTS["close"](opened, "").rule == ""
+    assert EVENTS["rule"](PolicyState(), "a|b").rule == ""
+
+
+def test_a_self_check_over_nothing_is_grey(story: PolicyStory) -> None:
+    check = story.ann.policies.simulate({"toml": DRAFT}, replaces=story.policy, until="2001-01-01")
+    drawn = str(draw_self_check(check))
+
+    assert 'class="pill calm"' in drawn
+    assert "no recorded decision to check" in drawn

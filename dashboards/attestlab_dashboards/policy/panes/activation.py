@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.client.lab import MeHandle
+from attestlab.simulation.shapes import SelfCheckOut
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count, plural, utc
 from attestlab_dashboards.pages import Pane
@@ -67,18 +68,12 @@ def list_steps(data: ActivationReadiness) -> list[ActivationCondition]:
     if report is None:
         line = data.proof.replay.problems[0].line
         return [ActivationCondition(False, "The draft has an error", f"Correct line {line} first.")]
-    check = report.self_check
     number = 1 if about.policy is None else about.policy.version + 1
     saved = f"Version {about.version} is stored." if not about.is_draft else f"Save it as version {number} first."
     left_out = plural(report.left_out, "decision")
     window = f"It leaves out {left_out}." if report.left_out else "It covers all of the history."
     steps = [
-        ActivationCondition(
-            not check.unexpected_flips,
-            "Self-check",
-            f"The recorded versions decide {count(check.decisions - check.unexpected_flips)} of "
-            f"{plural(check.decisions, 'recorded decision')} again as they did.",
-        ),
+        _describe_self_check(report.self_check),
         ActivationCondition(not report.left_out, "Replay of the full history", f"{window} Made {utc(report.made_at)}."),
         ActivationCondition(not about.is_draft, "A stored version", saved),
     ]
@@ -90,6 +85,15 @@ def list_steps(data: ActivationReadiness) -> list[ActivationCondition]:
             )
         )
     return [*steps, _describe_person(data)]
+
+
+def _describe_self_check(check: SelfCheckOut) -> ActivationCondition:
+    if not check.decisions:
+        why = "No decision was recorded that the replay could be checked against."
+        return ActivationCondition(True, "Self-check", why, warns=True)
+    same = count(check.decisions - check.unexpected_flips)
+    why = f"The recorded versions decide {same} of {plural(check.decisions, 'recorded decision')} again as they did."
+    return ActivationCondition(not check.unexpected_flips, "Self-check", why)
 
 
 def _describe_person(data: ActivationReadiness) -> ActivationCondition:

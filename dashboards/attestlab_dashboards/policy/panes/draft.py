@@ -87,15 +87,19 @@ def draw_editor(data: DraftReplay, state: PolicyState) -> Markup:
     return html(
         '<form class="po-editor" data-ev="draft"><div class="po-code">'
         '<div class="po-lines" data-lines aria-hidden="true">{lines}</div>'
-        '<textarea name="v" aria-label="Policy as TOML" spellcheck="false" autocomplete="off" '
-        'data-unfolds="po-whole" maxlength="{most}" rows="{rows}" aria-invalid="{invalid}">\n{text}</textarea></div>'
-        '{fold}{problems}<div class="po-buttons"><button type="submit" class="btn sm primary" data-key="replay-draft">'
-        "{icon}Replay this text</button>{undo}{save}</div></form>{difference}",
+        '<textarea name="v" aria-label="Policy as TOML" spellcheck="false" autocomplete="off" data-unfolds="po-whole" '
+        'maxlength="{most}" rows="{rows}" aria-invalid="{invalid}" data-keep="{keep}">\n{text}</textarea></div>{fold}'
+        '<p class="po-warning" data-kept hidden>{warn}<span>This is what you wrote before the page was loaded again. '
+        'It is not replayed yet.</span><button type="button" class="btn sm">Drop it</button></p>'
+        '{problems}<div class="po-buttons"><button type="submit" class="btn sm primary" data-key="replay-draft">{icon}'
+        "Replay this text</button>{undo}{save}</div></form>{difference}",
         lines=_draw_lines(about.text, {each.line for each in problems}),
         fold=_draw_fold(about.text),
         most=MAX_DRAFT_CHARS,
         rows=about.text.count("\n") + 2,
         invalid="true" if problems else "false",
+        keep=f"{'new' if about.policy is None else about.policy.id}:{about.version}",
+        warn=icons.draw("warn"),
         text=about.text,
         problems=join([*(_draw_problem(each, about.text) for each in problems[:_MAX_PROBLEMS]), _draw_rest(problems)]),
         icon=icons.draw("play"),

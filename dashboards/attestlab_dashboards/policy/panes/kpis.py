@@ -47,7 +47,7 @@ def _draw_chosen(replay: DraftReplay, state: PolicyState) -> Markup:
 def _describe_draft_place(state: PolicyState) -> str:
     """Describe where a draft is that is too long for the address."""
     if state.is_draft_lost:
-        return "The draft of this link was too long for it, so this is the stored version."
+        return "The draft of this link was too long for it. Only the window in which it was written still has it."
     if state.is_draft_kept_here:
         return f"The draft has over {count(MAX_ADDRESS_CHARS)} characters: this window keeps it, and a link does not."
     return ""
@@ -58,6 +58,8 @@ def draw_self_check(report: SimulationHandle) -> Markup:
     check = report.self_check
     if check.unexpected_flips:
         return widgets.pill(f"self-check: {plural(check.unexpected_flips, 'unexpected flip')}", "bad", "warn")
+    if not check.decisions:
+        return widgets.pill("self-check: no recorded decision to check", "calm", "clock")
     left = f", {count(check.retyped)} not comparable" if check.retyped else ""
     return widgets.pill(f"self-check: 0 unexpected flips in {count(check.decisions)}{left}", "good", "check")
 

@@ -84,7 +84,12 @@ def _draw_rule(
     change = _count_change(effect)
     without = disable_rule(text, effect.rule) if len(text) <= MAX_BUTTON_CHARS else None
     return [
-        html('<code title="{when}">{id}</code>', when=conditions.get(effect.rule, ""), id=effect.rule),
+        html(
+            '<button type="button" class="al-open" data-ev="rule" data-v="{id}" data-key="rule:{id}" title="{when}">'
+            "<code>{id}</code></button>",
+            when=conditions.get(effect.rule, ""),
+            id=effect.rule,
+        ),
         effect_pill(effect.effect),
         html("{n}", n=effect.priority),
         html("{n}", n=count(effect.hits)),
@@ -193,7 +198,7 @@ def _draw_difference(data: Proof) -> Markup:
 PANE: Final = Pane(
     key="rules",
     question="What does each rule do?",
-    reading="Hits in the window; decisive: the rule gave the answer; change in denials against the draft without it",
+    reading="Decisive: the rule gave the answer. Change in denials: against the draft without it. Open a rule for more",
     load=load_proof,
     draw=draw_rules,
     reads=REPLAY_FIELDS,
