@@ -32,7 +32,7 @@ def request_change(lab: Lab, state: IssuerState, fields: Fields) -> Notice:
         new_risk_rating=target if kind == "CHANGE_RISK_RATING" else None,
     )
     text = html(
-        "<b>Asked.</b> It concerns {impact}; nothing has changed yet. Next: {needed} by other people.",
+        "<b>Your request is sent.</b> It concerns {impact}; nothing has changed yet. Next: {needed} by other people.",
         impact=plural(request.impact.valid, "valid attestation"),
         needed=plural(request.approvals_needed, "approval"),
     )

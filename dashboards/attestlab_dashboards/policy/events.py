@@ -55,7 +55,7 @@ def _write_draft(state: PolicyState, value: str) -> PolicyState:
     text = value.replace("\r\n", "\n").strip("\n")
     if len(text) > MAX_DRAFT_CHARS or "\0" in text:
         return state
-    return state.replay(draft=f"{text}\n" if text else "", page=1)
+    return state.replay(draft=f"{text}\n" if text else "", page=1, changes_page=1)
 
 
 def _choose_window(state: PolicyState, value: str) -> PolicyState:
@@ -86,6 +86,15 @@ def _close(state: PolicyState, _value: str) -> PolicyState:
     return state.change()
 
 
+def _choose_changed(state: PolicyState, value: str) -> PolicyState:
+    """List other changed decisions; the dialog that shows them stays open."""
+    return state.change(changed=value, changes_page="", dialog=state.dialog)
+
+
+def _turn_changes(state: PolicyState, value: str) -> PolicyState:
+    return state.change(changes_page=value, dialog=state.dialog)
+
+
 def _replay(state: PolicyState, _value: str) -> PolicyState:
     return state.replay()
 
@@ -108,6 +117,8 @@ EVENTS: Final = EventTable(
         "segment": _toggle_segment,
         "load": _load_decision,
         "try": _try_change,
+        "changed": _choose_changed,
+        "changes_page": _turn_changes,
         "close": _close,
         "replay": _replay,
     }

@@ -93,13 +93,14 @@ def _replay_groups(lab: Lab, about: PolicyText, window: Window) -> FlipHistory |
     groups = _count_contexts(lab, about.document, paths, window)
     if not groups.num_rows or groups.num_rows > MAX_GROUPS:
         return None
-    names = _name_issuers(lab) if groups["issuer_id"].null_count < groups.num_rows else {}
-    before, after = _decide(lab, about, groups, paths)
+    names = name_issuers(lab) if groups["issuer_id"].null_count < groups.num_rows else {}
+    before, after = decide(lab, about, groups, paths)
     rows = zip(*(groups[name].to_pylist() for name in ("bucket", "issuer_id", "n")), before, after, strict=True)
     return _tally([*rows], names)
 
 
-def _name_issuers(lab: Lab) -> dict[str, str]:
+def name_issuers(lab: Lab) -> dict[str, str]:
+    """Return the names of all issuers by their ids."""
     return {str(each["id"]): str(each["name"]) for each in lab.sql("select id, name from issuers")}
 
 
@@ -107,6 +108,22 @@ def _count_contexts(lab: Lab, document: PolicyJson, paths: tuple[str, ...], wind
     """Count the recorded decisions with equal values of these attributes, by time and issuer.
 
     A mint that no policy decided is one of them, with the issuer and key as they were then, as in a simulation.
+    """
+    rows, values = compose_rows(document, paths, window)
+    names = "".join(f", c{place}" for place in range(len(paths)))
+    query = f"""
+        with d as ({rows}), span as (select epoch(min(created_at)) as a, epoch(max(created_at)) as b from d)
+        select least({BUCKETS - 1}, floor({BUCKETS} * (epoch(created_at) - a) / greatest(b - a, 1)))::int as bucket,
+            issuer_id, allowed, count(*) as n{names}
+        from d, span group by all order by all limit {MAX_GROUPS + 1}"""
+    return lab.sql(query, values).arrow()
+
+
+def compose_rows(document: PolicyJson, paths: tuple[str, ...], window: Window) -> tuple[str, dict[str, object]]:
+    """Compose the query of the recorded decisions that a text is replayed over, and its values.
+
+    Columns: `id` of the decision, or of a mint that no policy decided; `created_at`, `issuer_id`, `allowed`, and the
+    values of the paths as `c0`, `c1` and so on.
     """
     action, target_type = str(document.get("category")), str(document.get("target_type"))
     values: dict[str, object] = {"action": action}
@@ -123,24 +140,17 @@ def _count_contexts(lab: Lab, document: PolicyJson, paths: tuple[str, ...], wind
     is_bound = "target" in values
     columns = "".join(f", {_name_column(path)} as c{place}" for place, path in enumerate(paths))
     decided = _select_rows(
-        f"created_at, case when target_type = 'ISSUER' then target_id end as issuer_id, allowed{columns}",
+        f"id, created_at, case when target_type = 'ISSUER' then target_id end as issuer_id, allowed{columns}",
         "decisions",
         ["action = $action", *wheres, *(["target_id = $target"] if is_bound else [])],
     )
     columns = "".join(f", {_AT_MINT.get(path, 'null')} as c{place}" for place, path in enumerate(paths))
     minted = _select_rows(
-        f"created_at, issuer_id, true{columns}",
+        f"id::varchar as id, created_at, issuer_id, true{columns}",
         "attestations",
         ["decision_id is null", *wheres, *(["issuer_id = $target"] if is_bound else [])],
     )
-    rows = f"{decided} union all {minted}" if action == "MINT" else decided
-    names = "".join(f", c{place}" for place in range(len(paths)))
-    query = f"""
-        with d as ({rows}), span as (select epoch(min(created_at)) as a, epoch(max(created_at)) as b from d)
-        select least({BUCKETS - 1}, floor({BUCKETS} * (epoch(created_at) - a) / greatest(b - a, 1)))::int as bucket,
-            issuer_id, allowed, count(*) as n{names}
-        from d, span group by all order by all limit {MAX_GROUPS + 1}"""
-    return lab.sql(query, values).arrow()
+    return (f"{decided} union all {minted}" if action == "MINT" else decided), values
 
 
 def _select_rows(columns: str, dataset: str, wheres: list[str]) -> str:
@@ -151,7 +161,7 @@ def _name_column(path: str) -> str:
     return '"' + ("@" if path in _COLUMNS else "") + path.replace('"', '""') + '"'
 
 
-def _decide(lab: Lab, about: PolicyText, groups: pa.Table, paths: tuple[str, ...]) -> tuple[list[bool], list[bool]]:
+def decide(lab: Lab, about: PolicyText, groups: pa.Table, paths: tuple[str, ...]) -> tuple[list[bool], list[bool]]:
     """Decide the contexts by the active version, or as recorded if there is none, and by the text."""
     import pyarrow as pa
 

@@ -11,6 +11,7 @@ from attestlab_dashboards.policy.filters import draw_chips
 from attestlab_dashboards.policy.panes import (
     activation,
     answer,
+    changes,
     curve,
     decision,
     dialog,
@@ -47,6 +48,7 @@ PAGE: Final = DashboardPage(
         map.PANE,
         rules.PANE,
         examples.PANE,
+        changes.PANE,
         activation.PANE,
         example.PANE,
         rule.PANE,

@@ -219,13 +219,11 @@ def load_isolated(lab: Lab, state: PolicyState) -> SimulationHandle | None:
     replay = load_replay(lab, state)
     if replay.report is None or state.rule not in {each.rule for each in replay.report.rules}:
         return None
-    about, (since, until) = replay.about, find_window(lab, state)
+    about, by, (since, until) = replay.about, replay.report.by, find_window(lab, state)
     key: Hashable = ("rule", *_take(state, (*REPLAY_FIELDS, "rule")))
     return share(lab).get(
         key,
-        lambda: lab.policies.isolate(
-            about.source, state.rule, replaces=about.policy, since=since, until=until, by=replay.report.by
-        ),
+        lambda: lab.policies.isolate(about.source, state.rule, replaces=about.policy, since=since, until=until, by=by),
         is_long=True,
     )
 

@@ -27,7 +27,29 @@ KINDS: Final[Mapping[str, tuple[str, str, str]]] = {
 }
 """The singular, the plural and the icon of each type of entity."""
 SCORE_BANDS: Final = ("0-20", "20-40", "40-60", "60-80", "80-100")
-_NAMES: Final = {"ato": "Account takeover", "ip": "IP address"}
+_NAMES: Final = {
+    "ato": "Account takeover",
+    "ip": "IP address",
+    "geo_anomaly": "Unusual place",
+    "count_1m": "Within a minute",
+    "count_5m": "Within 5 minutes",
+    "count_1h": "Within an hour",
+    "count_24h": "Within a day",
+    "limits": "Velocity limits",
+    "surge_tenant": "Surge of failed logins",
+    "surge_country": "Surge from one country",
+    "surge_client": "Surge of one client",
+    "spraying_device": "Many users, one device",
+    "spraying_address": "Many users, one address",
+    "spraying_network": "Many users, one network",
+    "device_farm": "One device, many users",
+    "unusual_values": "Unusual device or place",
+    "after_flagged_success": "After a flagged login",
+    "deny_list": "On the deny list",
+    "c2pa_broken": "Broken content credentials",
+    "mapping": "Rule for such events",
+}
+"""What is not clear from the name that the service gives; other names read as their words."""
 _STATES: Final[Mapping[str, tuple[str, Tone, str]]] = {
     "open": ("open case", "bad", "up"),
     "challenged": ("challenged", "info", "key"),
@@ -40,10 +62,10 @@ _STATES: Final[Mapping[str, tuple[str, Tone, str]]] = {
 def name_of(value: str) -> str:
     """Return the words of a source, a type or a factor.
 
-    >>> name_of("geo_anomaly"), name_of("ato")
-    ('Geo anomaly', 'Account takeover')
+    >>> name_of("geo_anomaly"), name_of("count_1m"), name_of("indicator.face_swap"), name_of("slow_guessing")
+    ('Unusual place', 'Within a minute', 'Face swap', 'Slow guessing')
     """
-    return _NAMES.get(value, value.replace("_", " ").capitalize())
+    return _NAMES.get(value, value.removeprefix("indicator.").replace("_", " ").capitalize())
 
 
 def kind_of(kind: str) -> str:

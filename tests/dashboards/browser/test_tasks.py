@@ -194,7 +194,7 @@ def test_suspend_an_issuer_knowing_the_consequences_and_see_who_approved(tasks: 
 
     with tasks.begin("Who approved this change?", "issuers") as mouse:
         trail = mouse.read_pane("trail")
-    assert f"Ben Okafor approved to suspend {issuer.name} approval 1 of 1" in trail
+    assert f"Ben Okafor approved the request to suspend {issuer.name} approval 1 of 1" in trail
     assert f"You asked to suspend {issuer.name} “{reason}”" in trail
 
 
@@ -210,7 +210,7 @@ def test_the_trail_shows_everything_that_an_api_key_did(tasks: Tasks, lab: Lab) 
         seqs = mouse.page.locator("[data-pane=trail] .is-tick").evaluate_all("all => all.map(each => each.title)")
 
     assert f"registered {made.name}" in trail
-    assert "risk_list_entry.add" in trail  # what no other pane of the page shows
+    assert "added a risk list entry" in trail  # what no other pane of the page shows
     found = [int(re.findall(r"line (\d+)", title)[0]) for title in seqs]
     assert found == expected[: len(found)]
     assert len(found) > 1

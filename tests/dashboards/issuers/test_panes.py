@@ -202,7 +202,7 @@ def test_a_key_over_the_limit_has_a_warning_in_words(own_service: Lab, move_cloc
 def test_the_feed_names_who_did_what_to_whom(ann: Lab) -> None:
     words = read(draw(ann, "trail"))
     assert "You asked to rate the risk of Canton Archive medium" in words
-    assert "approved to rate the risk of Canton Archive medium approval 1 of 1" in words
+    assert "approved the request to rate the risk of Canton Archive medium approval 1 of 1" in words
     assert "reported the key harbour-1 of Harbour Training as lost" in words
     assert draw(ann, "trail").count("the hash chain holds") == 2 * 8
 
@@ -232,7 +232,7 @@ def test_the_feed_narrows_to_all_that_one_actor_did(ann: Lab) -> None:
     assert narrowed == IssuerState(actor=own_id)
     assert re.findall(r"line (\d+): the hash chain holds\"", drawn)[::2] == seqs[:8]
     assert f"{len(seqs):,} lines of one actor" in PANES["trail"].reading(PANES["trail"].load(ann, narrowed), narrowed)
-    assert "session.create" in read(drawn)  # no other pane has a line about one
+    assert "added a session" in read(drawn)  # no other pane has a line about one
     assert EVENTS["actor"](narrowed, "") == IssuerState()
     assert len(PANES["trail"].export(ann, narrowed)) == len(seqs)
 

@@ -31,6 +31,9 @@ CHANGES = [
     ("load", "dec_01KS9G4X2F4JV5JQN365GCASZT", {"decision": "dec_01KS9G4X2F4JV5JQN365GCASZT"}),
     ("page", "2", {"page": 2}),
     ("example", "3", {"example": 3}),
+    ("rule", "old-key", {"rule": "old-key"}),
+    ("changed", "denied", {"changed": "denied"}),
+    ("changes_page", "2", {"changes_page": 2}),
     ("dialog", "activate", {"dialog": "activate"}),
     ("replay", "", {"run": 1}),
     ("close", "", {}),
@@ -43,10 +46,15 @@ def test_an_event_changes_its_part_of_the_state(name: str, value: str, changed: 
     assert EVENTS[name](PolicyState(), value) == PolicyState().replace(**changed)
 
 
-@pytest.mark.parametrize("name", sorted(set(EVENTS) - {"draft", "replay", "close"}))
+@pytest.mark.parametrize("name", sorted(set(EVENTS) - {"draft", "replay", "close", "rule"}))
 @pytest.mark.parametrize("value", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_hostile_value_changes_nothing(name: str, value: str) -> None:
     assert EVENTS[name](PolicyState(), value).to_query() == {}
+
+
+@pytest.mark.parametrize("value", ["\0", "x" * 65, "a|b", "a\nb"], ids=range(4))
+def test_what_is_no_id_of_a_rule_opens_nothing(value: str) -> None:
+    assert EVENTS["rule"](PolicyState(), value).to_query() == {}
 
 
 def test_a_draft_is_bounded() -> None:

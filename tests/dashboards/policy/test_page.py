@@ -17,6 +17,7 @@ from attestlab_dashboards.policy.documents import describe_condition, list_rules
 from attestlab_dashboards.policy.events import EVENTS
 from attestlab_dashboards.policy.history import load_history
 from attestlab_dashboards.policy.page import PAGE
+from attestlab_dashboards.policy.panes.changes import export_changes
 from attestlab_dashboards.policy.panes.curve import copy_sweep
 from attestlab_dashboards.policy.panes.decision import load_decision
 from attestlab_dashboards.policy.panes.kpis import draw_self_check
@@ -31,6 +32,7 @@ FACTS = Facts("Ann", "ann@demo.example", "Demo", "", "demo", frozenset(), frozen
 WRONG = DRAFT.replace('"trust_tier"', '"trust_teir"')
 SHADOWED = add_rule(DRAFT, "late", 30, '{ attr = "trust_tier", op = "eq", value = "VERIFIED" }')
 TWO = add_rule(DRAFT, "young", 5, '{ attr = "key.age_days", op = "lt", value = 30 }')
+OPEN = DRAFT.replace('default_effect = "DENY"', 'default_effect = "ALLOW"')
 HIT = r'<tr><th scope="row">(.*?)</th>.*?<span>([\d,]+)</span>.*?<span[^>]*>([\d,]+)</span></td></tr>'
 STATES = {
     "as it opens": PolicyState(),
@@ -42,6 +44,7 @@ STATES = {
     "no such example": PolicyState(draft=DRAFT, example=500),
     "a rule": PolicyState(draft=TWO, rule="young"),
     "no such rule": PolicyState(draft=DRAFT, rule="nobody's"),
+    "newly denied ones": PolicyState(draft=DRAFT, changed="denied", changes_page=9),
     "saving": PolicyState(draft=DRAFT, dialog="save"),
     "a new policy": PolicyState(policy="new"),
     "an empty window": PolicyState(draft=DRAFT, since="2001-01-01", until="2001-01-02"),
@@ -487,3 +490,25 @@ def test_a_self_check_over_nothing_is_grey(story: PolicyStory) -> None:
 
     assert 'class="pill calm"' in drawn
     assert "no recorded decision to check" in drawn
+
+
+def test_all_changed_decisions_are_listed_in_pages_and_downloaded(story: PolicyStory) -> None:
+    report = story.ann.policies.simulate({"toml": OPEN}, replaces=story.policy)
+    rows = list(export_changes(story.ann, PolicyState(draft=OPEN)))
+    denied = list(export_changes(story.ann, PolicyState(draft=OPEN, changed="denied")))
+
+    assert len(rows) == report.newly_allowed + report.newly_denied > 10
+    assert len(denied) == report.newly_denied
+    assert all((each.before, each.after) == ("ALLOW", "DENY") for each in denied)
+    pages = [draw(story, PolicyState(draft=OPEN, changes_page=page), "changes") for page in (1, 2)]
+    assert [rows[place].id in pages[place // 10] for place in (0, 9, 10)] == [True] * 3
+
+
+def test_an_activation_shows_what_changes_before_it_asks(own_story: PolicyStory) -> None:
+    saved = own_story.ann.policies.update(own_story.policy, {"toml": OPEN})
+    state = PolicyState(policy=str(saved.id), dialog="activate")
+    drawn = draw(own_story, state, "dialog")
+
+    assert drawn.index('data-ev="changed"') < drawn.index('name="looked"')
+    assert "changes_page" in drawn
+    assert EVENTS["changes_page"](state, "2").dialog == EVENTS["changed"](state, "denied").dialog == "activate"

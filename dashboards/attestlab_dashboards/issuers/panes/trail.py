@@ -21,7 +21,7 @@ from attestlab_dashboards.formats import day, plural, utc
 from attestlab_dashboards.issuers.panes.requests import read_all_requests, read_names
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.issuers.viewer import Viewer, read_viewer_with_names
-from attestlab_dashboards.issuers.words import write_request
+from attestlab_dashboards.issuers.words import describe_deed, write_request
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
@@ -148,9 +148,9 @@ _VERBS: Final = {
 }
 _DECISIONS: Final = {
     "issuer_request.create": "asked to ",
-    "issuer_request.approve": "approved to ",
-    "issuer_request.reject": "rejected to ",
-    "issuer_request.execute": "executed to ",
+    "issuer_request.approve": "approved the request to ",
+    "issuer_request.reject": "rejected the request to ",
+    "issuer_request.execute": "carried out the request to ",
 }
 
 
@@ -228,8 +228,12 @@ def _name_actor(line: TrailLine, viewer: Viewer) -> str:
 
 def _draw_deed(line: TrailLine, page: TrailPage) -> Markup:
     if not line.is_about_issuer:
-        subject = f"{line.resource_type.replace('_', ' ')} …{line.resource_id[-6:]}"
-        return html("<code>{action}</code>, {subject}", action=line.action, subject=subject)
+        return html(
+            '<span title="{action}">{deed}</span> …{id}',
+            action=line.action,
+            deed=describe_deed(line.action),
+            id=line.resource_id[-6:],
+        )
     name = page.names.get(page.find_issuer_id(line), "an issuer")
     request = page.requests.get(line.resource_id)
     if line.action in _DECISIONS:

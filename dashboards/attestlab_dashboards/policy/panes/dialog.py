@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
@@ -10,30 +10,42 @@ from attestlab import Lab
 from attestlab_dashboards.formats import count
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.panes.activation import ActivationReadiness, describe_effect, load_readiness
+from attestlab_dashboards.policy.panes.changes import Changes, draw_changes, load_changes
 from attestlab_dashboards.policy.queries import REPLAY_FIELDS
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.safe import NOTHING, html
 
 
-def load_dialog(lab: Lab, state: PolicyState) -> ActivationReadiness | None:
+class DialogFacts(NamedTuple):
+    """What an open dialog repeats; an activation also lists what it changes."""
+
+    readiness: ActivationReadiness
+    changes: Changes | None
+
+
+def load_dialog(lab: Lab, state: PolicyState) -> DialogFacts | None:
     """Load what the open dialog repeats; None if none is open."""
-    return load_readiness(lab, state) if state.dialog else None
+    if not state.dialog:
+        return None
+    return DialogFacts(load_readiness(lab, state), load_changes(lab, state) if state.dialog == "activate" else None)
 
 
-def draw_dialog(data: ActivationReadiness | None, state: PolicyState) -> Markup:
+def draw_dialog(facts: DialogFacts | None, state: PolicyState) -> Markup:
     """Draw the dialog of an action: what it is about, what it does, and the numbers."""
-    if data is None or data.proof.replay.report is None:
+    if facts is None or facts.readiness.proof.replay.report is None:
         return NOTHING
+    data = facts.readiness
     title, effect, button = _describe_action(data, state.dialog)
     return html(
         '<div class="al-dialog" role="dialog" aria-modal="true" aria-label="{title}"><div><form data-act="{action}">'
-        "<h2>{title}</h2><p>{effect}</p>{fields}"
+        "<h2>{title}</h2><p>{effect}</p>{changes}{fields}"
         '<div class="po-buttons end"><button type="button" class="btn" data-ev="close" data-v="" data-key="not-now"'
         ' data-focus>Not now</button><button type="submit" class="btn primary" data-key="confirm">{button}</button>'
         "</div></form></div></div>",
         title=title,
         action=state.dialog,
         effect=effect,
+        changes=NOTHING if facts.changes is None else draw_changes(facts.changes, state),
         fields=_draw_fields(data, state.dialog),
         button=button,
     )

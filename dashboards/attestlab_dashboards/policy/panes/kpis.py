@@ -47,7 +47,7 @@ def _draw_chosen(replay: DraftReplay, state: PolicyState) -> Markup:
 def _describe_draft_place(state: PolicyState) -> str:
     """Describe where a draft is that is too long for the address."""
     if state.is_draft_lost:
-        return "The draft of this link was too long for it. Only the window in which it was written still has it."
+        return "The draft of this link was too long for it, so this is the stored version."
     if state.is_draft_kept_here:
         return f"The draft has over {count(MAX_ADDRESS_CHARS)} characters: this window keeps it, and a link does not."
     return ""

@@ -288,10 +288,10 @@ def _draw_factors(each: RiskyEntity) -> Markup:
         html('<i class="f-{hue}" style="width:{width}%"></i>', hue=hue, width=f"{max(0.0, factor.points):.1f}")
         for hue, factor in zip(FACTOR_HUES * 4, each.factors, strict=False)
     )
-    title = ", ".join(f"{name_of(factor.name)} {factor.points:+.0f}" for factor in each.factors)
+    title = ", ".join(f"{name_of(factor.name)}: {factor.points:+.0f} points" for factor in each.factors)
     return html(
         '<span class="rk-factors" title="{title}"><span class="bar">{parts}</span>'
-        '<span class="small">{name} {points}</span></span>',
+        '<span class="small">{name}, {points} points</span></span>',
         title=title,
         parts=join(parts),
         name=name_of(main.name),
