@@ -1,4 +1,4 @@
-"""Text of a policy that nobody replayed yet survives a reload, and never covers the draft of another link."""
+"""Text of a policy that is not replayed yet survives a reload, and never covers the draft of another link."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ STATES = {
     "an example": PolicyState(draft=DRAFT, example=1),
     "no such example": PolicyState(draft=DRAFT, example=500),
     "a rule": PolicyState(draft=TWO, rule="young"),
-    "no such rule": PolicyState(draft=DRAFT, rule="nobody's"),
+    "no such rule": PolicyState(draft=DRAFT, rule="unknown"),
     "newly denied ones": PolicyState(draft=DRAFT, changed="denied", changes_page=9),
     "saving": PolicyState(draft=DRAFT, dialog="save"),
     "a new policy": PolicyState(policy="new"),
