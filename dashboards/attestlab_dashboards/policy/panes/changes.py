@@ -28,7 +28,7 @@ MAX_ROWS: Final = 200_000  # that this process decides again; beyond it the page
 _CHOICES: Final = {"": "All", "denied": "Newly denied", "allowed": "Newly allowed"}
 
 
-class Change(NamedTuple):
+class ChangedDecision(NamedTuple):
     """A decision, or a mint that no policy decided, that the draft decides the other way."""
 
     id: str
@@ -41,10 +41,10 @@ class Changes(NamedTuple):
     """The replay, all changed decisions, newest first, and the names of issuers; None if there are too many to list."""
 
     replay: DraftReplay
-    rows: Sequence[Change] | None
+    rows: Sequence[ChangedDecision] | None
     names: Mapping[str, str]
 
-    def select(self, chosen: str) -> Sequence[Change]:
+    def select(self, chosen: str) -> Sequence[ChangedDecision]:
         """Select all, the newly denied or the newly allowed ones."""
         return [each for each in self.rows or () if not chosen or each.is_allowed == (chosen == "allowed")]
 
@@ -102,7 +102,7 @@ def draw_changes(data: Changes, state: PolicyState) -> Markup:
     )
 
 
-def _draw_table(shown: Sequence[Change], data: Changes) -> Markup:
+def _draw_table(shown: Sequence[ChangedDecision], data: Changes) -> Markup:
     columns = (
         widgets.TableColumn("Decision"),
         widgets.TableColumn("Made", phone=False),

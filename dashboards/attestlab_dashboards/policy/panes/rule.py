@@ -26,7 +26,7 @@ _SHOWN: Final = 10
 _ISSUERS: Final = "select id, name from issuers where list_contains($ids, id)"
 
 
-class ExplainedRule(NamedTuple):
+class IsolatedRuleFacts(NamedTuple):
     """A text with one of its rules and without it, and the names of the issuers that the rule hits, by id."""
 
     about: PolicyText
@@ -35,7 +35,7 @@ class ExplainedRule(NamedTuple):
     names: Mapping[str, str]
 
 
-def load_rule(lab: Lab, state: PolicyState) -> ExplainedRule | None:
+def load_rule(lab: Lab, state: PolicyState) -> IsolatedRuleFacts | None:
     """Load the rule in the drawer; None if it is closed, or the text has no such rule."""
     if not state.rule:
         return None
@@ -43,7 +43,7 @@ def load_rule(lab: Lab, state: PolicyState) -> ExplainedRule | None:
     if report is None or report.alone is None:
         return None
     ids = [str(each.segments["target_id"]) for each in report.alone.targets[:_SHOWN] if each.segments["target_id"]]
-    return ExplainedRule(load_text(lab, state), report, report.alone, _name_issuers(lab, ids))
+    return IsolatedRuleFacts(load_text(lab, state), report, report.alone, _name_issuers(lab, ids))
 
 
 def _name_issuers(lab: Lab, ids: Sequence[str]) -> Mapping[str, str]:
@@ -53,7 +53,7 @@ def _name_issuers(lab: Lab, ids: Sequence[str]) -> Mapping[str, str]:
         return {}
 
 
-def draw_rule(data: ExplainedRule | None, state: PolicyState) -> Markup:
+def draw_rule(data: IsolatedRuleFacts | None, state: PolicyState) -> Markup:
     """Draw the drawer: the condition, the draft with the rule against the draft without it, and whom it hits."""
     if data is None:
         return NOTHING
@@ -84,7 +84,7 @@ def draw_rule(data: ExplainedRule | None, state: PolicyState) -> Markup:
     )
 
 
-def describe_rule(data: ExplainedRule) -> Markup:
+def describe_rule(data: IsolatedRuleFacts) -> Markup:
     """Say what the rule alone denies or allows."""
     alone, about = data.alone, data.about
     if not alone.hits:
@@ -104,7 +104,7 @@ def describe_rule(data: ExplainedRule) -> Markup:
     )
 
 
-def _draw_comparison(data: ExplainedRule) -> Markup:
+def _draw_comparison(data: IsolatedRuleFacts) -> Markup:
     """Draw the counts with the rule and without it."""
     alone, decided = data.alone, data.report.decided
     denied = sum(each.count for each in data.report.transitions if each.to == "DENY")
@@ -137,7 +137,7 @@ def _draw_chips(state: PolicyState) -> Markup:
     return html('<div class="chips po-by" role="group" aria-label="Segment by">{chips}</div>', chips=chips)
 
 
-def _draw_issuers(data: ExplainedRule) -> Markup:
+def _draw_issuers(data: IsolatedRuleFacts) -> Markup:
     """Draw the issuers that it hits, where the decisions name one."""
     hits = [(str(each.segments["target_id"] or ""), each) for each in data.alone.targets]
     rows = [(_draw_issuer(issuer_id, data.names), each) for issuer_id, each in hits if issuer_id]
