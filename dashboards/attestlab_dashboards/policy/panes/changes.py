@@ -72,7 +72,9 @@ def _load_changes(lab: Lab, state: PolicyState, replay: DraftReplay) -> Changes:
     before, after = decide(lab, about, found, paths)
     columns = (found[name].to_pylist() for name in ("id", "created_at", "issuer_id"))
     decided = zip(*columns, before, after, strict=True)
-    changed = [Change(str(id), at, str(issuer or ""), now) for id, at, issuer, was, now in decided if was != now]
+    changed = [
+        ChangedDecision(str(id), at, str(issuer or ""), now) for id, at, issuer, was, now in decided if was != now
+    ]
     return Changes(replay, changed, names)
 
 
