@@ -41,6 +41,12 @@ def _risk_lake_figures(folder: Path) -> Iterator[Figure]:
     return risk_lake.figures(folder)
 
 
+def _search_figures(folder: Path) -> Iterator[Figure]:
+    from benchmarks import search  # loaded late: it imports DuckDB
+
+    return search.figures(folder)
+
+
 def _facade_figures(folder: Path) -> Iterator[Figure]:
     from benchmarks import facade  # loaded late: it imports DuckDB and the client
 
@@ -110,6 +116,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "expiry": expiring.figures,
     "fsck": checking.figures,
     "serve": starting.serve_figures,
+    "search": _search_figures,
     "policy": _policy_figures,
     "policy_growth": _policy_growth,
     "detection": _detection_figures,

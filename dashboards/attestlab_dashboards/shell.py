@@ -54,9 +54,10 @@ def _draw_bar(facts: Facts) -> Markup:
         '<span class="slash" aria-hidden="true">/</span><span class="al-tenant">{tenant}</span>'
         '<span class="al-env {stage}">{stage}</span>'
         '<form class="al-find" role="search" action="log"><label>{glass}'
-        '<input id="al-search" name="q" type="search" autocomplete="off" maxlength="500"'
-        ' aria-label="Find an attestation, entry, key or issuer" placeholder="Id, hash, index, key or issuer">'
-        "<kbd>/</kbd></label></form>"
+        '<input id="al-search" name="q" type="search" autocomplete="off" maxlength="500" role="combobox"'
+        ' aria-expanded="false" aria-controls="al-found" aria-autocomplete="list"'
+        ' aria-label="Find anything by name, id or hash" placeholder="Name, id, hash or index">'
+        '<kbd>/</kbd></label><div id="al-found" role="listbox" aria-label="Suggestions" hidden></div></form>'
         '<button type="button" class="al-ib" id="al-theme" aria-label="Dark theme" aria-pressed="false">{theme}'
         "</button>"
         '<details class="al-me"><summary aria-label="{person}, {roles}">{initials}</summary><div>'

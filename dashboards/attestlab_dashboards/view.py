@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from attestlab.client.asynchronous.calls import VerbCancelled
 from attestlab.core.errors import AttestLabError, AuthInvalid
-from attestlab_dashboards import assets, frame, icons
+from attestlab_dashboards import assets, frame, icons, suggestions
 from attestlab_dashboards.answers import Answers, run_in_thread, run_verb
 from attestlab_dashboards.pages import Action, AnyPage, AnyPane
 from attestlab_dashboards.safe import html
@@ -102,6 +102,8 @@ class DashboardView(pn.viewable.Viewer):
                 self._show(self._read_query(query)[0], address=None)
             case {"cancel": True}:
                 self._answers.cancel()
+            case {"find": str(text)} if text.strip():
+                self._start(self._suggest(text))
             case {"ev": "retry", "v": str(key)}:
                 self._retry(key)
             case {"ev": "reset"}:
@@ -209,6 +211,17 @@ class DashboardView(pn.viewable.Viewer):
         if pane.remember is not None and (memory := pane.remember(data, state)):
             self._send({"do": "remember", "text": memory})
         return await run_in_thread(lambda: frame.draw_pane(self._page.path, pane, data, state))
+
+    async def _suggest(self, text: str) -> None:
+        """Send what a text finds while a person types it; a text that the service refuses finds nothing."""
+        try:
+            found = await run_verb(lambda: suggestions.suggest(self._lab, text, page=self._page.path))
+        except AuthInvalid:
+            self._on_ended()
+        except (AttestLabError, VerbCancelled):
+            self._send({"do": "found", "text": text, "html": ""})
+        else:
+            self._send({"do": "found", "text": text, "html": suggestions.draw(found, text)})
 
     async def _act(self, action: Action[Any], fields: Mapping[str, str]) -> None:
         state = self.state

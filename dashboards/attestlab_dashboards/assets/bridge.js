@@ -85,6 +85,7 @@ export function render({ model, el }) {
       if (undo) setTimeout(() => undo.remove(), 1000 * Number(undo.dataset.seconds));
     },
     remember: (message) => remember(message.text),
+    found: (message) => finder.show(message),
     ended: () => { location.replace(`sign-in?next=${encodeURIComponent(location.pathname + location.search)}`); },
   };
   // A refusal is shown in the dialog whose form was sent, above its buttons, so that it can be corrected there.
@@ -237,6 +238,8 @@ export function render({ model, el }) {
   // The queue: a person decides its rows by keys. A row that is gone hands the focus to the one that took its place.
   const queue = makeQueue({ root, scope, send });
 
+  const finder = makeFinder(send);
+
   root.addEventListener("focusin", (event) => {  // who writes in a folded text sees all of it
     const folded = event.target.dataset.unfolds && scope.getElementById(event.target.dataset.unfolds);
     if (folded) folded.open = true;
@@ -250,7 +253,7 @@ export function render({ model, el }) {
     if (event.key === "Escape" && root.querySelector('[role="dialog"]')) send({ ev: "close", v: "" });
     if (event.key === "/" && !typing && !document.activeElement?.matches?.("input, textarea")) {
       event.preventDefault();
-      (scope.querySelector("[data-search]") ?? document.querySelector("#al-search"))?.focus();
+      document.querySelector("#al-search")?.focus();
     }
     const span = focused?.closest?.("[data-span]")?.dataset.span;
     if (span && (event.key === "Enter" || event.key === " ")) {
@@ -292,6 +295,72 @@ export function render({ model, el }) {
 
   window.addEventListener("popstate", () => send({ address: location.search }));
   send({ hello: location.search, memory: recall() });
+}
+
+// The search in the bar: suggestions while typing, arrows move among them, Enter opens one, Escape closes them.
+function makeFinder(send) {
+  const input = document.getElementById("al-search");
+  const list = document.getElementById("al-found");
+  if (!input || !list) return { show() {} };
+  let timer = 0;
+  let active = -1;
+
+  const options = () => [...list.querySelectorAll('[role="option"]')];
+
+  function toggle(isOpen) {
+    list.hidden = !isOpen;
+    input.setAttribute("aria-expanded", String(isOpen));
+    if (!isOpen) mark(-1);
+  }
+
+  function mark(at) {
+    active = at;
+    options().forEach((option, place) => {
+      option.setAttribute("aria-selected", String(place === at));
+      option.id = `al-found-${place}`;
+      if (place === at) option.scrollIntoView({ block: "nearest" });
+    });
+    if (at < 0) input.removeAttribute("aria-activedescendant");
+    else input.setAttribute("aria-activedescendant", `al-found-${at}`);
+  }
+
+  function ask() {
+    clearTimeout(timer);
+    const text = input.value;
+    if (!text.trim()) return toggle(false);
+    timer = setTimeout(() => send({ find: text }), LIVE_PAUSE_MS);
+  }
+
+  function press(event) {
+    const all = options();
+    if (event.key === "Escape" && !list.hidden) {
+      event.preventDefault();
+      event.stopPropagation();
+      return toggle(false);
+    }
+    if (list.hidden || !all.length) return;
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) {
+      event.preventDefault();
+      mark(active < 0 && step < 0 ? all.length - 1 : (active + step + all.length) % all.length);
+    }
+    if (event.key === "Enter" && active >= 0) {
+      event.preventDefault();
+      all[active].click();
+    }
+  }
+
+  function show(message) {
+    if (message.text !== input.value) return;
+    list.innerHTML = message.html;
+    toggle(message.html !== "" && document.activeElement === input);
+  }
+
+  input.addEventListener("input", ask);
+  input.addEventListener("focus", ask);
+  input.addEventListener("keydown", press);
+  document.addEventListener("pointerdown", (event) => { if (!input.form.contains(event.target)) toggle(false); });
+  return { show };
 }
 
 function makeQueue({ root, scope, send }) {
