@@ -109,7 +109,7 @@ def _find_cases(search: _Search) -> list[SearchMatch]:
 
 
 def _find_linked_cases(search: _Search) -> dict[RiskCaseRecord, Entity]:
-    """Find the open cases of entities with links to the first entities found, each with that entity."""
+    """Find the open cases of entities that are linked to the first ones found, highest scores first."""
     others: dict[Entity, Entity] = {}
     for entity in [*search.linked_entities, *search.entities][:MAX_FOLLOWED]:
         newest = links.list_newest(search.execute, search.tenant_id, entity, limit=MAX_FOLLOWED_LINKS)
@@ -117,7 +117,8 @@ def _find_linked_cases(search: _Search) -> dict[RiskCaseRecord, Entity]:
             for end in ((link.first_type, link.first_id), (link.second_type, link.second_id)):
                 others.setdefault(Entity(EntityType(end[0]), end[1]), entity)
     open_cases = enforcement_store.find_open_cases(search.execute, search.tenant_id, others)
-    return {case: others[entity] for entity, case in open_cases.items()}
+    found = sorted(open_cases.items(), key=lambda each: (-each[1].max_score, each[1].id))
+    return {case: others[entity] for entity, case in found}
 
 
 def _find_issuers(search: _Search) -> list[SearchMatch]:
