@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -64,7 +64,7 @@ def _measure_p95_ms(lab: Installation, caller: Caller, text: str) -> float:
     return quantiles([_time_ms(find) for _ in range(ROUNDS)], n=20)[-1]
 
 
-def _time_ms(find: partial[object]) -> float:
+def _time_ms(find: Callable[[], object]) -> float:
     began = perf_counter()
     find()
     return (perf_counter() - began) * 1_000

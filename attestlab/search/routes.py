@@ -18,7 +18,7 @@ _render = RowRenderer(FoundOut, SearchMatch)
 
 
 @routes.get("/v1/search", scope=DATA_READERS)
-async def search(query: TenantSearchQuery, caller: Caller, search: Search, executor: Executor) -> SearchOut:
+async def search_tenant(query: TenantSearchQuery, caller: Caller, search: Search, executor: Executor) -> SearchOut:
     """Find anything of the tenant by the beginning of an id or hash, or by a part of a name.
 
     Ids and hashes are found from 4 characters on, names by any part. The answer has only what the caller may read:

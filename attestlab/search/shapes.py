@@ -41,7 +41,7 @@ class TenantSearchQuery(In, wire_name="search_query", source="CONTRACT 8"):
         tuple[FoundType, ...],
         BeforeValidator(_read_types),
         WithJsonSchema({"type": "string"}),
-    ] = tuple(FoundType)
+    ] = Field(default_factory=lambda: tuple(FoundType))
     """Only these types, found in this order; by default all. Format: types, separated by commas."""
     limit: Annotated[int, Field(ge=1, le=MAX_ITEMS)] = DEFAULT_ITEMS
     """The most that is returned, shared between the types. Format: 1-50, by default 20."""

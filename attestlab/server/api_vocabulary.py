@@ -49,6 +49,7 @@ from attestlab.risk.logins.detector import RiskLevel
 from attestlab.risk.logins.login import LoginOutcome
 from attestlab.risk.media.findings import ScanVerdict
 from attestlab.risk.signals import shapes as signal_shapes
+from attestlab.search.rules import FoundType
 from attestlab.simulation.risk import shapes as risk_simulation_shapes
 from attestlab.web import health, problems
 from attestlab.webhooks import rules as webhook_rules
@@ -145,6 +146,7 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "CaseStatus": risk_rules.CaseStatus,
     "CaseLink": get_args(CaseLink),
     "CaseErrorCode": get_args(CaseErrorCode),
+    "FoundType": FoundType,
     "CaseOutcome": risk_rules.CaseOutcome,
     "WebhookEndpointStatus": webhook_rules.EndpointStatus,
     "WebhookDisabledReason": webhook_rules.DisabledReason,

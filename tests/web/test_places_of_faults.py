@@ -208,7 +208,7 @@ FAULTS = [
     Fault("find_log_entry", None, "/hash", {}),
     Fault("find_log_entry", None, "/attestation_id", {"attestation_id": "x"}),
     Fault("list_attestations", None, "/cursor", {"cursor": "x"}),
-    Fault("search", None, "/types", {"q": "risk", "types": "case,user"}),
+    Fault("search_tenant", None, "/types", {"q": "risk", "types": "case,user"}),
     Fault("get_risk_drift", None, "/from", {"from": PAST}),
 ]
 # Operations that take a body and refuse it by its form alone, or by what they know of the object: 404 or 409.

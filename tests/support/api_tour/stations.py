@@ -262,7 +262,7 @@ def visit_risk(tour: TourRecorder) -> None:
     tour.call("get_risk_graph", key, type="user", id="ada", depth=1)
     tour.call("list_risk_sources", key, limit=1)
     tour.call("get_risk_drift", key)
-    tour.call("search", key, q="risk", limit=1)
+    tour.call("search_tenant", key, q="risk", limit=1)
     tour.call("simulate_risk_rules", key, {"rules": RISK_RULES, "points": 1})
     _visit_risk_paths(tour)
     _visit_cases(tour, made["case_id"])
