@@ -86,6 +86,7 @@ USES: dict[str, Use] = {
     "simulate by, sweeps": lambda lab, count: lab.policies.simulate(
         SWEPT, by=ATTRIBUTES[:count], sweeps=[[("old", "key.age_days")]] * count
     ),
+    "isolate by": lambda lab, count: lab.policies.isolate(SWEPT, "old", by=ATTRIBUTES[:count]),
     "replay contexts": lambda lab, count: lab.policies.replay(KNOWN, pa.table({"jurisdiction": ["CH"] * count})),
     "resolve_many items": lambda lab, count: lab.cases.resolve_many(
         [{"id": f"{UNKNOWN[:-1]}{n}", "outcome": "fraud"} for n in range(count)]
@@ -103,6 +104,7 @@ USES: dict[str, Use] = {
     "recover events": lambda lab, count: lab.webhooks.recover(
         "receiver.invalid", "2026-01-01", events=EVENTS[:count], dry_run=True
     ),
+    "search types": lambda lab, count: lab.search("First", types=["issuer", "policy", "case"][:count]),
 }
 
 EACH_SENT = {"deliver to", "report_many events"}  # one recipient a request; lines in requests of bulk

@@ -148,6 +148,19 @@ def undo_revision_47(connection: Connection) -> None:
     connection.exec_driver_sql("DROP TABLE risk_case_comments")
 
 
+def undo_revision_48(connection: Connection) -> None:
+    """Drop the new indexes of the search; PostgreSQL makes the others again, whatever their operators are."""
+    for index in ("ix_attestations_of_tenant_by_id", "ix_policy_decisions_of_tenant", "ix_risk_links_of_first"):
+        connection.exec_driver_sql(f"DROP INDEX {index}")
+
+
+def undo_revision_49(connection: Connection) -> None:
+    """Make the index of a tenant's agents as narrow as it was; only SQLite has one of their texts."""
+    connection.exec_driver_sql("DROP INDEX ix_agents_of_tenant")
+    connection.exec_driver_sql("DROP INDEX IF EXISTS ix_agents_texts")
+    connection.exec_driver_sql("CREATE INDEX ix_agents_of_tenant ON agents (tenant_id, id)")
+
+
 UNDO = {
     26: undo_revision_26,
     27: undo_revision_27,
@@ -171,6 +184,8 @@ UNDO = {
     45: undo_revision_45,
     46: undo_revision_46,
     47: undo_revision_47,
+    48: undo_revision_48,
+    49: undo_revision_49,
 }
 
 

@@ -26,6 +26,6 @@ def list_layout_faults(
 
 
 def list_unreadable_texts(page: Page) -> list[str]:
-    """List the cut texts that nobody can read whole by moving the focus to them."""
+    """List the cut texts that stay cut when the focus moves to them."""
     unread: list[str] = page.evaluate(f"async () => {{ {SCRIPT}\n await settle(); return listUnread(); }}")
     return unread

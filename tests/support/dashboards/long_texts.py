@@ -9,12 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import httpx
-
 from attestlab import Lab
 from attestlab.orgs.rules import Role
 from support.blog import publish_post
 from support.dashboards.demo_server import ADMIN, DemoServer, add_person
+from support.patient_http import open_client
 
 TEXTS: Final = {
     "letters": "W" * 2_000,
@@ -149,7 +148,7 @@ def _write_portfolio(consumer: Lab, server: DemoServer) -> None:
 def _write_post(server: DemoServer, name: str) -> str:
     """Publish a post; returns the path of its page."""
     login = {"email": server.made["owner_email"], "password": server.made["owner_password"]}
-    with httpx.Client(base_url=server.url) as client:
+    with open_client(base_url=server.url) as client:
         token = client.post("/v1/auth/login", json=login).json()["access_token"]
         client.headers["Authorization"] = f"Bearer {token}"
         words = f"# {fit(name, 500)}\n\n{fit(name, 2_000)}\n\n> {fit(name, 500)}\n\n`{'w' * 500}`"
