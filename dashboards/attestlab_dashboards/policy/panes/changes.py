@@ -15,6 +15,7 @@ from attestlab.core.errors import NotFound, PermissionDenied
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count, short_id, utc
 from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.policy.copying import copy_simulation
 from attestlab_dashboards.policy.documents import list_attributes
 from attestlab_dashboards.policy.exports import require_report
 from attestlab_dashboards.policy.history import compose_rows, decide, name_issuers
@@ -181,6 +182,7 @@ PANE: Final = Pane(
     draw=draw_changes,
     reads=REPLAY_FIELDS,
     export=export_changes,
+    copy_python=copy_simulation,
     is_long=True,
     expects=describe_work,
 )

@@ -138,16 +138,18 @@ def _draw_chips(state: PolicyState) -> Markup:
 
 
 def _draw_issuers(data: IsolatedRuleFacts) -> Markup:
-    """Draw the issuers that it hits, where the decisions name one."""
+    """Draw the issuers that it hits; other targets, such as a profile, are no issuers and have no name here."""
     hits = [(str(each.segments["target_id"] or ""), each) for each in data.alone.targets]
-    rows = [(_draw_issuer(issuer_id, data.names), each) for issuer_id, each in hits if issuer_id]
+    rows = [
+        (_draw_issuer(issuer_id, data.names[issuer_id]), each) for issuer_id, each in hits if issuer_id in data.names
+    ]
     if not rows:
         return NOTHING
     return html("<h3>By issuer</h3>{rows}", rows=_draw_hits(rows, "issuer"))
 
 
-def _draw_issuer(issuer_id: str, names: Mapping[str, str]) -> Markup:
-    return html('<a href="issuers?issuer={id}">{name}</a>', id=path(issuer_id), name=names.get(issuer_id, issuer_id))
+def _draw_issuer(issuer_id: str, name: str) -> Markup:
+    return html('<a href="issuers?issuer={id}">{name}</a>', id=path(issuer_id), name=name)
 
 
 def _draw_hits(rows: Sequence[tuple[str | Markup, RuleSegmentOut]], what: str) -> Markup:
