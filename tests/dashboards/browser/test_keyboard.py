@@ -14,7 +14,7 @@ from support.dashboards.windows import Windows, read_number, wait_for_redraw
 pytestmark = needs_chromium
 
 PARTS_OF_DATES = 30  # more than all further stops of a page: month, day, year, hour, minute and calendar of each field
-MIN_STOPS = {"usage": 29}  # a page that has fewer is not drawn whole; the other pages have more than forty
+MIN_STOPS = {"usage": 27}  # a page that has fewer is not drawn whole; the other pages have more than forty
 # What opens the drawer or dialog of each page.
 OPENERS = {
     "risk": "[data-pane=who] tr[data-row] button.al-open",
