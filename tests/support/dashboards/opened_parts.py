@@ -34,9 +34,9 @@ def open_part(name: str) -> Callable[[Page], None]:
 
 
 def open_menus(page: Page) -> None:
-    """Open each menu of a pane, and that of the person."""
+    """Open each menu of a pane, and that of the person, by the keyboard: an open menu may lie over the next."""
     for menu in page.locator("details:visible > summary").all():
-        menu.click()
+        menu.press("Enter")
 
 
 OPENED: Final[Mapping[str, tuple[str, Callable[[Page], None]]]] = {
