@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attestlab.client.cards import CardRow, CardTone, Markup, draw_card, join, write_bar, write_code, write_time
-from attestlab.risk.rules import DEFAULT_ESCALATION_THRESHOLD, MAX_SCORE, SIGNAL_THRESHOLD
+from attestlab.risk.rules import DEFAULT_ESCALATION_THRESHOLD, MAX_SCORE, SIGNAL_THRESHOLD, write_entity_key
 
 if TYPE_CHECKING:
     from attestlab.risk.enforcement.shapes import CaseOut
@@ -60,7 +60,7 @@ def draw_signal(signal: SignalOut, warnings: Sequence[str]) -> str:
     """Draw the card of a signal."""
     rows = [
         CardRow("Score", _write_score(signal.score)),
-        CardRow("Entity", f"{signal.entity_type}:{signal.entity_id}"),
+        CardRow("Entity", write_entity_key(signal.entity_type, signal.entity_id)),
         CardRow("Occurred", write_time(signal.occurred_at)),
         CardRow("Case", signal.case_id and write_code(signal.case_id)),
         CardRow("Warning", "; ".join(warnings) or None),
@@ -84,7 +84,7 @@ def draw_case(case: CaseOut) -> str:
     tone = CardTone.WARN if case.status == "open" else CardTone.BAD if case.outcome == "fraud" else CardTone.GOOD
     word = (case.outcome or case.status).upper()
     foot = join("Decide: ", write_code('case.resolve("fraud")')) if case.status == "open" else None
-    return draw_card(tone, word, f"{case.entity_type}:{case.entity_id}", rows, foot=foot)
+    return draw_card(tone, word, write_entity_key(case.entity_type, case.entity_id), rows, foot=foot)
 
 
 def draw_entity(entity: EntityOut) -> str:
@@ -101,7 +101,11 @@ def draw_entity(entity: EntityOut) -> str:
     ]
     foot = join("Who is near? ", write_code(f"lab.signals.graph({entity.entity_type!r}, ...)"))
     return draw_card(
-        _tone_of(max(scores, default=0)), "ENTITY", f"{entity.entity_type}:{entity.entity_id}", rows, foot=foot
+        _tone_of(max(scores, default=0)),
+        "ENTITY",
+        write_entity_key(entity.entity_type, entity.entity_id),
+        rows,
+        foot=foot,
     )
 
 
@@ -122,7 +126,7 @@ def draw_graph(graph: GraphOut) -> str:
         CardRow("Complete", "no: bounds left some out" if graph.truncated else None),
     ]
     tone = CardTone.WARN if graph.rings else CardTone.CALM
-    around = f"around {graph.nodes[0].type}:{graph.nodes[0].id}" if graph.nodes else ""
+    around = f"around {write_entity_key(graph.nodes[0].type, graph.nodes[0].id)}" if graph.nodes else ""
     foot = join("As tables: ", write_code("graph.nodes.df()"), ", ", write_code("graph.edges.df()"))
     return draw_card(tone, "GRAPH", f"{len(graph.nodes):,} entities {around}", rows, foot=foot)
 
@@ -174,7 +178,7 @@ def draw_normalized(event: NormalizedOut) -> str:
     rows = [
         CardRow("Score", _write_score(signal.score)),
         CardRow("Signal", f"{signal.signal_type} from {signal.source}"),
-        CardRow("Entity", f"{signal.entity_type}:{signal.entity_id}"),
+        CardRow("Entity", write_entity_key(signal.entity_type, signal.entity_id)),
         CardRow("Event", signal.event_id and write_code(signal.event_id)),
     ]
     known = event.normalized

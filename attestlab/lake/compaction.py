@@ -23,6 +23,7 @@ from attestlab.core.file_caching import cache_while_unchanged
 from attestlab.lake import context_columns
 from attestlab.lake.datasets import Dataset
 from attestlab.lake.parts import LakePart, Parts, column_names, list_parts, write_groups
+from attestlab.policy.sql.compiler import quote_identifier
 
 MAX_UNMERGED_BYTES = 1 << 28  # a part with as many bytes, before compression, is as long as any
 ROWS_A_GROUP = 20_480
@@ -107,8 +108,8 @@ def _open_sorter(spill: Path) -> duckdb.DuckDBPyConnection:
 
 def _read_sorted(connection: duckdb.DuckDBPyConnection, run: Run, schema: pa.Schema) -> Iterator[pa.Table]:
     """Yield the rows of a run in the order of a part, `ROWS_A_GROUP` at a time."""
-    columns = ", ".join('"' + name.replace('"', '""') + '"' for name in schema.names)
-    files, order = [str(part.path) for part in run.parts], ", ".join(f'"{name}"' for name in run.dataset.order)
+    columns = ", ".join(map(quote_identifier, schema.names))
+    files, order = [str(part.path) for part in run.parts], ", ".join(map(quote_identifier, run.dataset.order))
     query = f"SELECT {columns} FROM read_parquet(?, union_by_name = true, hive_partitioning = false) ORDER BY {order}"
     pending, count = schema.empty_table(), 0
     for batch in connection.sql(query, params=[files]).to_arrow_reader(ROWS_A_GROUP):

@@ -63,18 +63,13 @@ def select_recorded(attribute: Attribute, names: Iterable[str]) -> tuple[str, li
     columns, kind = set(names), _KINDS[attribute.type]
     others = [other for other in ARROW if other != kind and f"{attribute.path}|{other}" in columns]
     return _source_sql(attribute.path, kind, columns), [
-        _quote_with_suffix(attribute.path, f"|{other}") for other in others
+        quote_column(attribute.path, suffix=f"|{other}") for other in others
     ]
 
 
 def _source_sql(path: str, kind: str, columns: set[str]) -> str:
-    return _quote_with_suffix(path, f"|{kind}") if f"{path}|{kind}" in columns else f"NULL::{_SQL[kind]}"
+    return quote_column(path, suffix=f"|{kind}") if f"{path}|{kind}" in columns else f"NULL::{_SQL[kind]}"
 
 
 def _column_name(path: str, *, is_prefixed: bool) -> str:
-    return f'"{COLLISION_PREFIX}' + quote_column(path)[1:] if is_prefixed else quote_column(path)
-
-
-def _quote_with_suffix(path: str, suffix: str) -> str:
-    """Quote a path, which `quote_column` has validated, with a suffix of ours."""
-    return quote_column(path)[:-1] + f'{suffix}"'
+    return quote_column(path, prefix=COLLISION_PREFIX if is_prefixed else "")

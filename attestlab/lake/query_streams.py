@@ -23,6 +23,7 @@ from attestlab.lake.query_trees import refuse_sleeping_functions
 from attestlab.lake.rules import MAX_JSON_ROWS, ClientQuery, DatasetRequest, LakeConnectionInfo, RowFormat
 from attestlab.lake.sealed_connections import restore_duckdb_errors, translate_read_errors
 from attestlab.lake.views import LakeView
+from attestlab.policy.sql.compiler import quote_identifier
 
 ROWS_A_BATCH = 20_480
 PIECE_BYTES = 1 << 20
@@ -58,13 +59,13 @@ def stream_dataset(info: LakeConnectionInfo, request: DatasetRequest, scopes: fr
 
 
 def _select_rows(view: LakeView, request: DatasetRequest) -> tuple[str, Mapping[str, object]]:
-    columns = ", ".join(map(_quote, request.columns)) or "*"
+    columns = ", ".join(map(quote_identifier, request.columns)) or "*"
     bounds = {"start": (">=", request.start), "end": ("<", request.end)}
     given = {name: bound for name, bound in bounds.items() if bound[1] is not None}
-    where = " AND ".join(f"{_quote(view.time)} {operator} ${name}" for name, (operator, _) in given.items())
+    where = " AND ".join(f"{quote_identifier(view.time)} {operator} ${name}" for name, (operator, _) in given.items())
     query = f"SELECT {columns} FROM {view.name}" + (f" WHERE {where}" if where else "")
     if request.format is RowFormat.JSON:
-        query += f" ORDER BY {_quote(view.time)} DESC, {view.key} DESC LIMIT {MAX_JSON_ROWS + 1}"
+        query += f" ORDER BY {quote_identifier(view.time)} DESC, {view.key} DESC LIMIT {MAX_JSON_ROWS + 1}"
     return query, {name: bound for name, (_, bound) in given.items()}
 
 
@@ -72,10 +73,6 @@ def _require_columns(wanted: Sequence[str], existing: Sequence[str]) -> None:
     if missing := [name for name in wanted if name not in existing]:
         message = f"There is no column {missing[0]!r}. The data set has {', '.join(existing)}."
         raise ValidationFailed.of("/columns", "unknown", message)
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _execute(connection: duckdb.DuckDBPyConnection, query: str, parameters: SqlParameters) -> pa.RecordBatchReader:

@@ -242,8 +242,7 @@ class TenantLake:
     def _run_query(self, dataset: str | None, query: str, parameters: SqlParameters) -> Relation:
         if self._run_in_child is None:
             raise Conflict("A child process cannot start another; use `connect`.")
-        records = self._storage.url.render_as_string(hide_password=False)
-        place = LakeConnectionInfo(records, self._folder, self._tenant_id, self._clock.now())
+        place = LakeConnectionInfo(self._storage.full_url, self._folder, self._tenant_id, self._clock.now())
         return self._run_in_child(place, dataset, query, parameters)
 
     def _attributes(self, view: LakeView, tables: Mapping[str, Tables]) -> list[str]:

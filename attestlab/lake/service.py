@@ -80,7 +80,7 @@ class Lake:
 
     def locate(self, caller: Caller) -> LakeConnectionInfo:
         """Return what a child process needs to open the lake as the caller's tenant sees it."""
-        return LakeConnectionInfo(self._records_url, self.folder, caller.tenant_id, self._clock.now())
+        return LakeConnectionInfo(self._storage.full_url, self.folder, caller.tenant_id, self._clock.now())
 
     def find_signals(self, tenant_id: UUID, filters: SignalFilters, /, *, before: int, limit: int) -> ExportedNumbers:
         """Find the newest exported signals of a tenant by a filter, with numbers below `before`.
@@ -144,15 +144,11 @@ class Lake:
         one.
         """
         return {
-            "records": self._records_url,
+            "records": self._storage.full_url,
             "folder": str(self.folder),
             "rows_a_part": self.rows_a_part,
             "merged_lengths": list(self.merged_lengths),
         }
-
-    @property
-    def _records_url(self) -> str:
-        return self._storage.url.render_as_string(hide_password=False)
 
     def full_parts(self) -> dict[tuple[Numbering, UUID | None], int]:
         """Return how many full parts each sequence has; if a number has grown, a part may be due."""

@@ -25,7 +25,7 @@ from attestlab.lake.datasets import Dataset
 from attestlab.lake.exporter import require_not_ahead, sequence_folder
 from attestlab.lake.parts import LakePart, Parts, column_names, find_parts, report_unreadable_part
 from attestlab.lake.unexported import UnexportedFacts
-from attestlab.policy.sql.compiler import literal
+from attestlab.policy.sql.compiler import literal, quote_identifier
 
 MEMORY_LIMIT = "1GB"  # of all queries of the process together
 _READ_ERROR = re.compile("No files found|Failed to read file|Cannot open file|Could not read")
@@ -153,7 +153,7 @@ def _create_view(connection: duckdb.DuckDBPyConnection, snapshot: DatasetSnapsho
 def _select_parts(dataset: Dataset, chain: Sequence[LakePart], tenant_id: UUID) -> str:
     """Return SQL for the rows of the parts. DuckDB accepts no parameters in a view, so the values are literals."""
     names = [*dataset.columns, *_context_columns(dataset, chain)]
-    columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+    columns = ", ".join(map(quote_identifier, names))
     files = ", ".join(literal(str(part.path)) for part in chain)
     by_name = f"union_by_name = {str(dataset.typed).lower()}"
     owned = "" if dataset.is_public else f" WHERE tenant_id = {literal(str(tenant_id))}"

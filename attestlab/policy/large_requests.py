@@ -30,7 +30,7 @@ class PolicyProcesses:
     @property
     def records_url(self) -> str:
         """The database URL for a child process, including the password if there is one."""
-        return self._storage.url.render_as_string(hide_password=False)
+        return self._storage.full_url
 
     async def has_large_policies(self, executor: Executor, caller: Caller) -> bool:
         """Whether one of the policies that the tenant's queries use is large."""

@@ -118,6 +118,11 @@ class Entity(NamedTuple):
     type: EntityType
     id: str
 
+    @property
+    def key(self) -> str:
+        """The entity as one text, `type:id`, for addresses and titles."""
+        return write_entity_key(self.type, self.id)
+
     @classmethod
     def of_list(cls, kind: str, entity_id: str) -> Entity:
         """Validate the kind and the id of a list's entry.
@@ -154,6 +159,15 @@ class Entity(NamedTuple):
             message = f"An entity's id has 1 to {MAX_ENTITY_ID_LENGTH} characters and no control characters."
             raise ValidationFailed.of("/entity_id", "entity_id", message)
         return cls(EntityType(kind), spell_id(kind, entity_id))
+
+
+def write_entity_key(kind: str, entity_id: str) -> str:
+    """Write the type and the id of an entity as one text; the first colon divides them.
+
+    >>> write_entity_key("ip", "2001:db8::1")
+    'ip:2001:db8::1'
+    """
+    return f"{kind}:{entity_id}"
 
 
 def spell_id(kind: str, entity_id: str) -> str:

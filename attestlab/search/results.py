@@ -39,11 +39,6 @@ class Findings(NamedTuple):
     truncated: bool
 
 
-def _name(entity: Entity) -> str:
-    """Return the name of an entity in an address: its type and its id."""
-    return f"{entity.type.value}:{entity.id}"
-
-
 def _title(entity: Entity) -> str:
     return "IP address" if entity.type is EntityType.IP else entity.type.value.capitalize()
 
@@ -53,16 +48,15 @@ def describe_entity(entity: Entity, *, case: RiskCaseRecord | None, lists: Colle
     facts = [_title(entity)]
     facts += [] if case is None else [f"open case, score {case.max_score:.0f}"]
     facts += [f"on the {name} list" for name in sorted(lists)]
-    name = _name(entity)
-    return SearchMatch(FoundType.ENTITY, name, entity.id, ", ".join(facts), compose_address("risk", entity=name))
+    address = compose_address("risk", entity=entity.key)
+    return SearchMatch(FoundType.ENTITY, entity.key, entity.id, ", ".join(facts), address)
 
 
 def describe_linked_entity(entity: Entity) -> SearchMatch:
     """Describe an entity that signals of others name, by its links, because nothing is known about it alone."""
     subtitle = f"{_title(entity)}, linked to others"
-    return SearchMatch(
-        FoundType.ENTITY, _name(entity), entity.id, subtitle, compose_address("risk", graph=_name(entity))
-    )
+    address = compose_address("risk", graph=entity.key)
+    return SearchMatch(FoundType.ENTITY, entity.key, entity.id, subtitle, address)
 
 
 def describe_case(case: RiskCaseRecord, *, linked: Entity | None = None) -> SearchMatch:
@@ -70,7 +64,7 @@ def describe_case(case: RiskCaseRecord, *, linked: Entity | None = None) -> Sear
     state = "Open" if case.status == CaseStatus.OPEN else f"Resolved as {case.outcome}"
     subtitle = f"{state}, {case.entity_type}, score {case.max_score:.0f}, opened {_day(case.opened_at)}"
     subtitle += "" if linked is None else f", linked to {linked.id}"
-    address = compose_address("risk", entity=_name(case.entity))
+    address = compose_address("risk", entity=case.entity.key)
     return SearchMatch(FoundType.CASE, str(case.id), case.entity_id, subtitle, address)
 
 

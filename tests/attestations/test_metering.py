@@ -102,7 +102,7 @@ def test_writing_usage_does_not_change_a_counter_that_includes_it(process: Proce
 def test_a_process_that_starts_later_continues_from_the_records(process: Process, tmp_path: Path) -> None:
     """The counters are lost: a new machine, or a file that was removed with the server down."""
     process.wrote(7)
-    fresh = Process(process.storage.url.render_as_string(hide_password=False), tmp_path / "elsewhere")
+    fresh = Process(process.storage.full_url, tmp_path / "elsewhere")
     (tmp_path / "elsewhere").mkdir()
 
     assert fresh.taken(10, limit=10) == 3

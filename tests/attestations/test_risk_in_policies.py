@@ -222,7 +222,7 @@ def test_policies_that_do_not_test_risk_read_none(watched: Watched) -> None:
     def note(*arguments: Any) -> None:
         statements.append(arguments[2])
 
-    engine = watched.lab.storage._engine
+    engine = watched.lab.storage.engine
     event.listen(engine, "before_cursor_execute", note)
     try:
         watched.mint(document_hash=DOCUMENT)

@@ -36,7 +36,7 @@ def record_work(lab: Installation, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     def add_commit(_connection: object) -> None:
         work.append("commit")
 
-    engine = lab.storage._engine
+    engine = lab.storage.engine
     event.listen(engine, "before_cursor_execute", add_statement)
     event.listen(engine, "commit", add_commit)
     with monkeypatch.context() as patch:

@@ -70,7 +70,7 @@ def storage(storage: Storage) -> Storage:
 @pytest.fixture
 def other(storage: Storage) -> Iterator[Storage]:
     """Another process's access to the same records."""
-    opened = Storage(storage.url.render_as_string(hide_password=False))
+    opened = Storage(storage.full_url)
     yield opened
     opened.close()
 

@@ -233,7 +233,7 @@ def test_read_is_one_snapshot(storage: Storage) -> None:
     """
     A commit of another process is not half seen.
     """
-    other = Storage(storage.url.render_as_string(hide_password=False))
+    other = Storage(storage.full_url)
     count = select(func.count()).select_from(heads)
     with storage.read() as connection:
         before = connection.scalar(count)
@@ -247,7 +247,7 @@ def test_read_is_one_snapshot(storage: Storage) -> None:
 
 
 def test_cached_read_is_as_fresh_as_a_query(storage: Storage) -> None:
-    other = Storage(storage.url.render_as_string(hide_password=False))
+    other = Storage(storage.full_url)
     count = select(func.count()).select_from(heads)
     seen = [storage.cached_read("count", lambda connection: connection.scalar(count))]
     for name in "ab":

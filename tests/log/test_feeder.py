@@ -312,7 +312,7 @@ def test_compressed_witness_response_is_rejected_without_memory_growth(
     log_instance.grow(3)
     with serve_hostile_answers(hostile) as server:
         line = f"witness odd {WITNESS_KEY.vkey.cosigner()} {server.url}"
-        records = log_instance.storage.url.render_as_string(hide_password=False)
+        records = log_instance.storage.full_url
         job = (feed_opened, records, tmp_path, log_instance.clock, line)
         assert call_in_little_memory(*job, max_bytes=BOMB_BYTES // 2) == {"odd": FeedOutcome.REFUSED}
 

@@ -24,7 +24,7 @@ def growing_tables_read_on_the_loop(lab: Installation) -> Iterator[list[str]]:
         if not threading.current_thread().name.startswith("attestlab-") and _GROWING.search(statement):
             seen.append(statement)
 
-    engine = lab.storage._engine
+    engine = lab.storage.engine
     event.listen(engine, "before_cursor_execute", note)
     try:
         yield seen

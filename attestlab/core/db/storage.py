@@ -60,7 +60,12 @@ class Storage:
         self.reachability: Reachability | None = None
         self._database: Database | None = None
         self._snapshots = Snapshots(lambda: self._connect().execution_options(isolation_level="REPEATABLE READ"))
-        self._engine = sqlite.engine_of(self.url) if self.is_sqlite else self._postgresql_engine()
+        self.engine = sqlite.engine_of(self.url) if self.is_sqlite else self._postgresql_engine()
+
+    @property
+    def full_url(self) -> str:
+        """The URL with its password, if it has one, for another process that opens the same records."""
+        return self.url.render_as_string(hide_password=False)
 
     def _postgresql_engine(self) -> Engine:
         """Create an engine with the limits of commands; `serve_requests` applies those of requests."""
@@ -104,7 +109,7 @@ class Storage:
         return self._connect().execution_options(isolation_level="AUTOCOMMIT")
 
     def _connect(self) -> Connection:
-        return self._engine.connect() if self._database is None else self._database.connect()
+        return self.engine.connect() if self._database is None else self._database.connect()
 
     @contextmanager
     def read(self, tx: Transaction | None = None) -> Iterator[Connection]:
@@ -172,7 +177,7 @@ class Storage:
         """Read on the thread's own long-lived connection; sends BEGIN and COMMIT directly to the driver, for speed."""
         connection = getattr(self._local, "reader", None)
         if connection is None:
-            connection = self._local.reader = self._engine.connect()
+            connection = self._local.reader = self.engine.connect()
             self._readers.append(connection)
         driver: Any = connection.connection.dbapi_connection  # sqlite3's or psycopg's
         if driver.in_transaction:
@@ -369,17 +374,12 @@ class Storage:
         finally:
             self._write_lock.release()
 
-    @property
-    def engine(self) -> Engine:
-        """The SQLAlchemy engine, for migrations and tests; all other code uses `read` and `write`."""
-        return self._engine
-
     def close(self) -> None:
         """Close every connection; the storage cannot be used afterwards."""
         for reader in self._readers:
             reader.close()
         self._readers.clear()
-        (self._database.close if self._database else self._engine.dispose)()
+        (self._database.close if self._database else self.engine.dispose)()
 
 
 class NotBegun(OSError):

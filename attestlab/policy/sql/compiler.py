@@ -112,15 +112,24 @@ def rule_sql(rule: Rule, forced: Forced = _NO_FORCED) -> str:
     return _tree_sql(rule.when, leaf_sql)
 
 
-def quote_column(path: str) -> str:
-    """Return the quoted identifier of an attribute.
+def quote_identifier(name: str) -> str:
+    """Quote any name as an identifier of SQL.
+
+    >>> print(quote_identifier('the "best" score'))
+    "the ""best"" score"
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_column(path: str, *, prefix: str = "", suffix: str = "") -> str:
+    """Return the quoted identifier of an attribute's column, which may have a prefix and a suffix of ours.
 
     Raises:
         ValueError: it is not a registry path; nothing else may become an identifier.
     """
     if not PATH.fullmatch(path):
         raise ValueError(f"{path!r} is not a registered path")
-    return f'"{path}"'
+    return quote_identifier(f"{prefix}{path}{suffix}")
 
 
 def literal(value: AttributeValue) -> str:

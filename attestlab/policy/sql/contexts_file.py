@@ -14,7 +14,7 @@ import duckdb
 
 from attestlab.core import parquet_digest
 from attestlab.core.errors import ValidationFailed
-from attestlab.policy.sql.compiler import literal, quote_column
+from attestlab.policy.sql.compiler import literal, quote_column, quote_identifier
 
 ROW = '"@row"'
 """The number of a row in its file, from 0."""
@@ -60,11 +60,11 @@ class ContextsFile:
 
     def _column_of(self, path: str) -> str | None:
         if _COLLISION_PREFIX + path in self.names:
-            return f'"{_COLLISION_PREFIX}{path}"'
+            return quote_column(path, prefix=_COLLISION_PREFIX)
         is_of_a_decision = path in DECISION_COLUMNS and set(self.names) >= DECISION_COLUMNS
         if path not in self.names or is_of_a_decision:
             return None
-        return f'"{_RENAMED_NUMBER}"' if path == _NUMBER else quote_column(path)
+        return quote_identifier(_RENAMED_NUMBER) if path == _NUMBER else quote_column(path)
 
     @property
     def _reading(self) -> str:
@@ -75,7 +75,7 @@ class ContextsFile:
         if _NUMBER not in map(str.lower, self.names):
             return reading
         names = [_RENAMED_NUMBER if name.lower() == _NUMBER else name for name in self.names]
-        return f"{reading} AS contexts({', '.join(map(_quote_name, names))})"
+        return f"{reading} AS contexts({', '.join(map(quote_identifier, names))})"
 
 
 def _require_intact(connection: duckdb.DuckDBPyConnection, path: str) -> None:
@@ -87,11 +87,6 @@ def _require_intact(connection: duckdb.DuckDBPyConnection, path: str) -> None:
             raise _unreadable_file(name, "cannot be read") from error
         if is_damaged:
             raise _unreadable_file(name, "is damaged: its SHA-256 differs from the one it was written with")
-
-
-def _quote_name(name: str) -> str:
-    """Quote any name as an identifier."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _unreadable_file(path: str, why: str) -> ValidationFailed:

@@ -32,7 +32,7 @@ def read_entity_key(text: str) -> Entity:
 
 def write_entity_key(entity: Entity) -> str:
     """Write an entity as `type:id`."""
-    return f"{entity.type.value}:{entity.id}"
+    return entity.key
 
 
 def _entity(*, doc: str) -> Value[str]:

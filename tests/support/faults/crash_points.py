@@ -72,8 +72,8 @@ def _kill_before(lab: Installation, statement: int) -> None:
         if not left[0]:
             _kill_process()
 
-    event.listen(lab.storage._engine, "before_cursor_execute", count)
-    event.listen(lab.storage._engine, "commit", count)
+    event.listen(lab.storage.engine, "before_cursor_execute", count)
+    event.listen(lab.storage.engine, "commit", count)
 
 
 def _kill_process() -> None:
@@ -82,5 +82,5 @@ def _kill_process() -> None:
 
 def portable_settings(lab: Installation) -> dict[str, str]:
     """What another process needs to open the same installation."""
-    url = lab.storage.url.render_as_string(hide_password=False)
+    url = lab.storage.full_url
     return {"data": str(Path(lab.settings.data)), "database_url": url}

@@ -126,7 +126,7 @@ class LogInstance:
 
     def another_process(self, guard_path: Path | None = None) -> LogInstance:
         """The same records opened again, with nothing remembered; the caller closes its storage."""
-        storage = Storage(self.storage.url.render_as_string(hide_password=False))
+        storage = Storage(self.storage.full_url)
         guard = HeadGuard(guard_path or self.guard.path)
         log = Log(storage=storage, keyring=self.keyring, clock=self.clock, guard=guard)
         storage.sequence_hooks.append(log.seal)
