@@ -12,10 +12,11 @@ from markupsafe import Markup
 from attestlab.client.handles.risk import CaseHandle
 from attestlab_dashboards import axes, icons
 from attestlab_dashboards.formats import count, plural, short_id, time_tag, utc
+from attestlab_dashboards.hues import hue_of
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.people import name_writer
 from attestlab_dashboards.risk import forms
-from attestlab_dashboards.risk.panes.who import FACTOR_HUES, ScoreFactor
+from attestlab_dashboards.risk.panes.who import ScoreFactor
 from attestlab_dashboards.risk.profile import SHOWN_CASES, EntityEvent, EntityProfile, load_profile
 from attestlab_dashboards.risk.state import RiskState, write_entity_key
 from attestlab_dashboards.risk.windows import to_us
@@ -136,10 +137,7 @@ def _draw_why(profile: EntityProfile, chosen: EntityEvent | None) -> Markup:
         return NOTHING
     factors = chosen.factors or [ScoreFactor("score", chosen.score, f"{name_of(chosen.source)} sent the score alone.")]
     starts = accumulate((factor.points for factor in factors), initial=0.0)
-    rows = (
-        _draw_factor(factor, start, FACTOR_HUES[place % len(FACTOR_HUES)])
-        for place, (factor, start) in enumerate(zip(factors, starts, strict=False))
-    )
+    rows = (_draw_factor(factor, start) for factor, start in zip(factors, starts, strict=False))
     tone = "red" if chosen.score >= profile.threshold else "amber"
     return html(
         '<h3>Why {score}<span>{source}, {at}</span></h3><div class="rk-why">{rows}'
@@ -154,7 +152,7 @@ def _draw_why(profile: EntityProfile, chosen: EntityEvent | None) -> Markup:
     )
 
 
-def _draw_factor(factor: ScoreFactor, start: float, hue: str) -> Markup:
+def _draw_factor(factor: ScoreFactor, start: float) -> Markup:
     low, width = min(start, start + factor.points), abs(factor.points)
     return html(
         '<div class="rk-why-row"><span title="{name}">{words}</span><span class="bar"><i class="rk-space" '
@@ -162,7 +160,7 @@ def _draw_factor(factor: ScoreFactor, start: float, hue: str) -> Markup:
         name=name_of(factor.name),
         words=factor.explanation or name_of(factor.name),
         low=f"{max(0.0, low):.1f}",
-        hue=hue,
+        hue=hue_of(factor.name),
         width=f"{width:.1f}",
         points=f"{factor.points:+.1f}",
     )

@@ -8,6 +8,7 @@ from typing import Final
 from markupsafe import Markup
 
 from attestlab_dashboards.formats import count
+from attestlab_dashboards.hues import PLAIN_HUE, hue_of
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk.overview import (
     READS,
@@ -17,7 +18,7 @@ from attestlab_dashboards.risk.overview import (
     export_signals,
     load_overview,
 )
-from attestlab_dashboards.risk.panes.when import draw_no_signals, hue_of
+from attestlab_dashboards.risk.panes.when import draw_no_signals
 from attestlab_dashboards.risk.state import RiskState
 from attestlab_dashboards.risk.words import SCORE_BANDS, kind_of, name_of
 from attestlab_dashboards.safe import NOTHING, html, join
@@ -41,7 +42,7 @@ def _draw_facet(facet: str, overview: RiskOverview, state: RiskState) -> Markup:
         rows = sorted(rows, key=lambda row: -int(row.value))
     top = max(row.signals for row in rows)
     shown = _ROWS[facet]
-    drawn = [_draw_row(facet, row, top, overview, state) for row in rows]
+    drawn = [_draw_row(facet, row, top, state) for row in rows]
     is_open = any(_is_chosen(facet, _read_value(facet, row), state) for row in rows[shown:])
     return html(
         '<div class="rk-facet-group"><div class="rk-facet-title"><h3>{title}</h3><span>signals</span></div>{rows}{more}'
@@ -69,9 +70,9 @@ def _read_value(facet: str, row: FacetRow) -> str:
     return SCORE_BANDS[int(row.value)] if facet == "score" else row.value
 
 
-def _draw_row(facet: str, row: FacetRow, top: int, overview: RiskOverview, state: RiskState) -> Markup:
+def _draw_row(facet: str, row: FacetRow, top: int, state: RiskState) -> Markup:
     value = _read_value(facet, row)
-    hue = hue_of(value, overview.series) if facet == state.by else "c4"
+    hue = hue_of(value) if facet == state.by else PLAIN_HUE
     return html(
         '<button type="button" class="rk-facet" data-ev="{ev}" data-v="{value}" data-key="{ev}:{value}" '
         'aria-pressed="{pressed}"><span class="rk-facet-name">{name}</span>{bar}'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import accumulate
@@ -14,6 +13,7 @@ from attestlab import Lab
 from attestlab_dashboards import axes, formats
 from attestlab_dashboards.axes import draw_marks
 from attestlab_dashboards.formats import day
+from attestlab_dashboards.hues import hue_of
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk.density import encode_density
 from attestlab_dashboards.risk.overview import READS, RiskOverview, copy_overview_sql, export_signals, load_overview
@@ -51,8 +51,6 @@ def load_timeline(lab: Lab, state: RiskState) -> RiskTimeline:
     return RiskTimeline(load_overview(lab, state), load_answer(lab, state))
 
 
-HUES: Final = ("c0", "c2", "c4", "c3")
-OTHER_HUE: Final = "c1"  # the loud one, for those that rarely speak: their bursts are seen first
 _BAR_SHARE: Final = 0.8  # of a step's width
 
 
@@ -97,17 +95,11 @@ def draw_no_signals(overview: RiskOverview, state: RiskState) -> Markup:
     )
 
 
-def hue_of(name: str, series: Mapping[str, Sequence[int]]) -> str:
-    """Return the hue of a series; those without one of their own share the loud one."""
-    named = [each for each in series if each]
-    return HUES[named.index(name)] if name in named else OTHER_HUE
-
-
 def _draw_legend(overview: RiskOverview, state: RiskState) -> Markup:
     items = (
         html(
             '<span class="rk-key"><i class="rk-dot f-{hue}"></i>{name}</span>',
-            hue=hue_of(name, overview.series),
+            hue=hue_of(name),
             name=name_of(name) if name else "All others",
         )
         for name in overview.series
@@ -140,7 +132,7 @@ def _draw_column(overview: RiskOverview, place: int, top: float) -> Markup:
     start, tip = overview.period.time_of(overview.period.steps[place]), _write_tip(overview, place)
     floors = accumulate([0, *counts])
     bars = (
-        axes.draw_rect(x, 100 * floor / top, width, 100 * count / top, f"f-{hue_of(name, overview.series)}")
+        axes.draw_rect(x, 100 * floor / top, width, 100 * count / top, f"f-{hue_of(name)}")
         for name, count, floor in zip(overview.series, counts, floors, strict=False)
         if count
     )

@@ -16,6 +16,7 @@ from attestlab.client.analysis.rows import Rows
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.cells import read_number, read_text, read_time, read_whole
 from attestlab_dashboards.formats import count, plural, time_tag
+from attestlab_dashboards.hues import hue_of
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk.context import load_context, load_period
 from attestlab_dashboards.risk.filters import IN_PERIOD, bind, conditions_of, write_copy
@@ -182,7 +183,6 @@ def _read_entity(row: Row) -> RiskyEntity:
     )
 
 
-FACTOR_HUES: Final = ("c0", "c1", "c2", "c3", "c4")
 _COLUMNS: Final = (
     TableColumn("Entity"),
     TableColumn("Score", "right", sort="score"),
@@ -285,8 +285,12 @@ def _draw_factors(each: RiskyEntity) -> Markup:
         return html('<span class="muted small">score of its source</span>')
     main = max(each.factors, key=lambda factor: factor.points)
     parts = (
-        html('<i class="f-{hue}" style="width:{width}%"></i>', hue=hue, width=f"{max(0.0, factor.points):.1f}")
-        for hue, factor in zip(FACTOR_HUES * 4, each.factors, strict=False)
+        html(
+            '<i class="f-{hue}" style="width:{width}%"></i>',
+            hue=hue_of(factor.name),
+            width=f"{max(0.0, factor.points):.1f}",
+        )
+        for factor in each.factors
     )
     title = ", ".join(f"{name_of(factor.name)}: {factor.points:+.0f} points" for factor in each.factors)
     return html(

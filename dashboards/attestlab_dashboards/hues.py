@@ -1,0 +1,41 @@
+"""Which colour of the charts belongs to a name: always the same one, whatever else is shown or filtered.
+
+The colours are those of `tokens.css`. Names that the service gives have one that no other of them has in the same
+chart; any other name has one that follows from its letters, so two of those may share a colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+from zlib import crc32
+
+HUES: Final = ("c0", "c2", "c3", "c5", "c6", "c7", "c8")
+OTHER_HUE: Final = "c1"  # of all others together; the loud one, as their bursts are to be seen first
+PLAIN_HUE: Final = "c4"  # of what no name distinguishes
+_NAMED: Final[Mapping[str, str]] = {
+    # sources
+    "login": "c0",
+    "session": "c2",
+    "device": "c3",
+    "media": "c5",
+    "velocity": "c6",
+    "limits": "c7",
+    "agent": "c8",
+    # types of signals
+    "ato": "c0",
+    "geo_anomaly": "c2",
+    "behavior": "c3",
+    "deepfake": "c5",
+}
+
+
+def hue_of(name: str) -> str:
+    """Return the colour of a name; without a name, that of all others together.
+
+    >>> hue_of("login"), hue_of("media"), hue_of("")
+    ('c0', 'c5', 'c1')
+    """
+    if not name:
+        return OTHER_HUE
+    return _NAMED.get(name) or HUES[crc32(name.encode()) % len(HUES)]
