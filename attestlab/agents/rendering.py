@@ -42,9 +42,4 @@ render_agent = RowRenderer(
     public_key=lambda found: next(_show_key(key) for key in found.keys if key.kid == found.row.key_id),
     keys=lambda found: list(map(render_key, found.keys[:SHOWN_KEYS])),
 )
-_render_kill = RowRenderer(AgentKillOut, KilledAgents, computed=["agent"])
-
-
-def render_kill(killed: KilledAgents, agent: AgentDetails) -> AgentKillOut:
-    """Render what a kill ended."""
-    return _render_kill(killed, agent=render_agent(agent))
+render_kill = RowRenderer(AgentKillOut, KilledAgents, computed=["agent"])

@@ -209,7 +209,8 @@ async def kill_agent(
         long_writes.warm_up()
     is_apart = is_long and not body.dry_run
     killed = await (long_writes.run(kill) if is_apart else executor.run_in_thread(kill))
-    return render_kill(killed, (await executor.read(agents.describe_now, [killed.agent]))[0])
+    (agent,) = await executor.read(agents.describe_now, [killed.agent])
+    return render_kill(killed, agent=render_agent(agent))
 
 
 @routes.get("/v1/agents/{id}/keys", scope=READERS)

@@ -41,6 +41,11 @@ class CurrentIssuer(NamedTuple):
     logo_url: str | None
     revoked_index: int | None
 
+    @property
+    def shown_name(self) -> str:
+        """The name for people: the display name, or that of the registration if there is none."""
+        return self.display_name or self.name
+
 
 class CurrentKey(NamedTuple):
     """The public key of a record, and its status now."""

@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 
 from attestlab.attestations.bundle.reader import BUNDLE_FORMAT
-from attestlab.attestations.evidence_queries import CurrentIssuer, RecordEvidence, SignedRow
+from attestlab.attestations.evidence_queries import CurrentIssuer, EvidenceParts, RecordEvidence, SignedRow
 from attestlab.attestations.lifecycle import StatusChanged
 from attestlab.attestations.proof_shapes import (
     ChainOut,
@@ -84,16 +84,23 @@ _render_chunk = RowRenderer(
     data_b64=lambda chunk: b64_encode(chunk.data),
     hashes=lambda chunk: [sha256_name(each) for each in chunk.hashes],
 )
+_render_list = RowRenderer(
+    StatusListOut,
+    PublishedList,
+    computed=["entry"],
+    chunks=lambda published: list(map(_render_chunk, published.chunks)),
+    receipt_chunks=lambda published: published.receipt_chunk and [_render_chunk(published.receipt_chunk)],
+)
 _render_bundle_issuer = RowRenderer(BundleIssuerOut, CurrentIssuer, trust_level="trust_tier")
-_render_governance = RowRenderer(
+_render_governance: RowRenderer[RecordEvidence, GovernanceOut] = RowRenderer(
     GovernanceOut,
-    CurrentIssuer,
-    computed=["snapshot_status", "snapshot_trust_tier", "snapshot_risk_rating", "snapshot_jurisdiction"],
-    issuer_status="status",
+    EvidenceParts,
+    parts={"row": SignedRow, "issuer": CurrentIssuer},
+    issuer_status="issuer.status",
     issuer_trust_tier="trust_tier",
     issuer_risk_rating="risk_rating",
     issuer_jurisdiction="jurisdiction",
-    issuer_display_name=lambda issuer: issuer.display_name or issuer.name,
+    issuer_display_name="shown_name",
 )
 
 
@@ -189,6 +196,7 @@ def render_change(proofs: LogProofs) -> LoggedOut | None:
 
 def render_status_chains(proofs: LogProofs) -> dict[str, object]:
     """Render the status entries of key and issuer, and the newest status list."""
+    listed = proofs.listed and _render_list(proofs.listed[1], entry=_render_entry(proofs.listed[0]))
     return {
         "key": ChainOut(first=_render_entry(proofs.key[0]), newest=_render_entry(proofs.key[1])),
         "issuer": IssuerChainOut(
@@ -196,17 +204,8 @@ def render_status_chains(proofs: LogProofs) -> dict[str, object]:
             newest=_render_entry(proofs.issuer[1]),
             profile=None if proofs.profile is None else _render_entry(proofs.profile),
         ),
-        "list": None if proofs.listed is None else _render_list(*proofs.listed),
+        "list": listed,
     }
-
-
-def _render_list(entry: LoggedEntry, published: PublishedList) -> StatusListOut:
-    receipt = published.receipt_chunk
-    return StatusListOut(
-        entry=_render_entry(entry),
-        chunks=list(map(_render_chunk, published.chunks)),
-        receipt_chunks=None if receipt is None else [_render_chunk(receipt)],
-    )
 
 
 def render_verification(verified: VerificationOutcome, *, log_id: str) -> VerifyOut:
@@ -235,21 +234,11 @@ def render_verified_members(evidence: RecordEvidence, report: VerificationResult
         "payload_hash": row.payload_hash,
         "document_hash": row.document_hash or "",
         "log": LogOut(log_id=log_id, leaf_index=row.log_index, proof_checked=report.proof_checked),
-        "governance": None if issuer is None else _render_issuer_then_and_now(issuer, row),
+        "governance": None if issuer is None else _render_governance(evidence),
         "details": VerifyDetailsOut(
             issuer_id=str(row.issuer_id), issuer_name="" if issuer is None else issuer.name, log_index=row.log_index
         ),
     }
-
-
-def _render_issuer_then_and_now(issuer: CurrentIssuer, row: SignedRow) -> GovernanceOut:
-    return _render_governance(
-        issuer,
-        snapshot_status=row.snapshot_status,
-        snapshot_trust_tier=row.snapshot_trust_tier,
-        snapshot_risk_rating=row.snapshot_risk_rating,
-        snapshot_jurisdiction=row.snapshot_jurisdiction,
-    )
 
 
 def render_missing_members(report: VerificationResult) -> dict[str, object]:

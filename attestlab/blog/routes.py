@@ -78,7 +78,9 @@ async def list_blog_posts(query: BlogPostsQuery, blog: Blog, executor: Executor)
     before = decode_id(_LIST, query.cursor)
     found = await executor.run_in_thread(lambda: blog.page(query, before=before, limit=query.limit + 1))
     shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
-    return Page[BlogPostSummaryOut](items=[_summarize(row, blog) for row in shown], next_cursor=cursor)
+    return Page[BlogPostSummaryOut](
+        items=[_render_summary(row, url=blog.url(row.slug)) for row in shown], next_cursor=cursor
+    )
 
 
 @routes.get("/v1/platform/blog/posts/{id}", scope=EDITORS)
@@ -163,7 +165,9 @@ async def list_published_blog_posts(
     after = None if query.cursor is None else read_place(query.cursor)
     found = await executor.run_in_thread(lambda: blog.page_published(query, after=after, limit=query.limit + 1))
     shown, cursor = split_page(found, limit=query.limit, kind=PUBLIC_LIST, position=write_place)
-    return Page[BlogPostSummaryOut](items=[_summarize(row, blog) for row in shown], next_cursor=cursor)
+    return Page[BlogPostSummaryOut](
+        items=[_render_summary(row, url=blog.url(row.slug)) for row in shown], next_cursor=cursor
+    )
 
 
 @routes.get("/v1/blog/posts/{slug}", scope=PUBLIC)
@@ -197,7 +201,3 @@ def get_blog_medium(sha256: str, blog: Blog) -> RawResponse:
 def _show(row: BlogPostRecord, request: Request, blog: Blog) -> BlogPostOut:
     request.respond_headers["ETag"] = version_of(row)
     return _render_post(row, url=blog.url(row.slug))
-
-
-def _summarize(row: BlogPostRecord, blog: Blog) -> BlogPostSummaryOut:
-    return _render_summary(row, url=blog.url(row.slug))

@@ -132,7 +132,7 @@ def _profile(issuer: CurrentIssuer, url: str, image: str | None) -> dict[str, ob
     profile: dict[str, object] = {
         "id": url,
         "type": ["Profile"],
-        "name": issuer.display_name or issuer.name,
+        "name": issuer.shown_name,
         "url": f"https://{issuer.domain}",
     }
     if image is not None:

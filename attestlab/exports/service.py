@@ -156,7 +156,7 @@ class Exports:
         credential = rules.require_bakeable(self._sign_badge(exported, awarded))
         face = BadgeFace(
             title=str(awarded.achievement["name"]),
-            issuer=issuer.display_name or issuer.name,
+            issuer=issuer.shown_name,
             kind=CATALOGUE[exported.attestation.schema_id].title,
         )
         return badge_picture.make_badge(face, credential, form, logo=self._uploaded_logo(issuer))
@@ -306,7 +306,7 @@ def _award(exported: ExportableAttestation) -> Achievement:
         row.schema_id,
         json.loads(row.claims),
         issuer_id=row.issuer_id,
-        issuer_name=issuer.display_name or issuer.name,
+        issuer_name=issuer.shown_name,
     )
 
 

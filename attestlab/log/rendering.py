@@ -37,8 +37,8 @@ render_entry = RowRenderer(
     entry_b64=lambda leaf: b64_encode(leaf.entry),
     entry=lambda leaf: json.loads(leaf.entry),
 )
-_render_fsck = RowRenderer(FsckOut, FsckSummary)
-_render_head = RowRenderer(
+render_fsck = RowRenderer(FsckOut, FsckSummary)
+render_head = RowRenderer(
     HeadOut,
     SignedHead,
     computed=["last_fsck"],
@@ -47,8 +47,3 @@ _render_head = RowRenderer(
     checkpoint="note",
     timestamp="at",
 )
-
-
-def render_head(head: SignedHead, checked: FsckSummary | None) -> HeadOut:
-    """Render a signed tree head with the newest check of the records."""
-    return _render_head(head, last_fsck=None if checked is None else _render_fsck(checked))

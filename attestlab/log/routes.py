@@ -8,7 +8,7 @@ from attestlab.log.entries import sha256_name
 from attestlab.log.fsck_record import FsckRecord
 from attestlab.log.merkle.hashing import TileName
 from attestlab.log.note.note import VerifierKey
-from attestlab.log.rendering import render_checkpoint, render_entry, render_head, render_inclusion
+from attestlab.log.rendering import render_checkpoint, render_entry, render_fsck, render_head, render_inclusion
 from attestlab.log.service import Log
 from attestlab.log.shapes import (
     CheckpointOut,
@@ -87,7 +87,8 @@ def get_log_head(storage: Storage, log: Log, fsck_record: FsckRecord) -> HeadOut
     """
     with storage.read() as connection:
         found = log.head(connection)
-    return render_head(found, fsck_record.read(origin=found.origin, tree_size=found.size))
+    checked = fsck_record.read(origin=found.origin, tree_size=found.size)
+    return render_head(found, last_fsck=None if checked is None else render_fsck(checked))
 
 
 @routes.get("/v1/log/checkpoints", scope=PUBLIC)

@@ -38,27 +38,39 @@ from attestlab.policy.store import PolicyVersionSummary
 from attestlab.policy.tables import PolicyDecisionRecord, PolicyVersionRecord, TenantPolicyRecord
 from attestlab.web.response import JSON, RawResponse
 
-_render_policy_row = RowRenderer(PolicySummaryOut, TenantPolicyRecord, computed=["digest"])
+render_summary = RowRenderer(PolicySummaryOut, TenantPolicyRecord, computed=["digest"])
 _render_diagnostic = RowRenderer(DiagnosticOut, Diagnostic)
 _render_change = RowRenderer(ChangeOut, ValueChange)
 _render_version_row: RowRenderer[PolicyVersionRecord | PolicyVersionSummary, PolicyVersionSummaryOut] = RowRenderer(
     PolicyVersionSummaryOut, PolicyVersionSummary, computed=["status"]
 )
-_render_evaluation = RowRenderer(
-    EvaluateOut,
-    SetDecision,
-    computed=["decision_id", "input_sha256", "diagnostics"],
-    decision=lambda decision: _name_effect(decision.allowed),
+render_counterfactual = RowRenderer(
+    CounterfactualOut,
+    Counterfactual,
+    changes=lambda found: None if found.changes is None else list(map(_render_change, found.changes)),
 )
-_render_decision_row = RowRenderer(
+render_decision = RowRenderer(
+    EvaluateOut,
+    EvaluatedDecision,
+    parts={"row": PolicyDecisionRecord, "decision": SetDecision},
+    decision_id="row.id",
+    allowed="decision.allowed",
+    matched_rules="decision.matched_rules",
+    decision=lambda decided: _name_effect(decided.decision.allowed),
+    diagnostics=lambda decided: list(map(_render_diagnostic, decided.diagnostics)),
+)
+render_explanation = RowRenderer(
     DecisionOut,
-    PolicyDecisionRecord,
-    computed=["reasons", "matched_policy", "matched_rule", "reason", "policies", "counterfactual", "reproduced"],
-    decision_id="id",
-    context=lambda row: json.loads(row.input)["context"],
-    decision=lambda row: _name_effect(row.allowed),
-    matched_rules=lambda row: json.loads(row.matched_rules),
-    diagnostics=lambda row: [_render_diagnostic(Diagnostic(*each)) for each in json.loads(row.diagnostics)],
+    Explanation,
+    parts={"row": PolicyDecisionRecord, "decision": SetDecision},
+    decision_id="row.id",
+    allowed="row.allowed",
+    context=lambda found: json.loads(found.row.input)["context"],
+    decision=lambda found: _name_effect(found.row.allowed),
+    matched_rules=lambda found: json.loads(found.row.matched_rules),
+    diagnostics=lambda found: [_render_diagnostic(Diagnostic(*each)) for each in json.loads(found.row.diagnostics)],
+    policies=lambda found: [_render_policy_explanation(each, found.decision) for each in found.policies],
+    counterfactual=lambda found: render_counterfactual(found.counterfactual),
 )
 _render_explained_rule = RowRenderer(
     ExplainedRuleOut,
@@ -75,10 +87,12 @@ _render_finding = RowRenderer(
     kind=lambda finding: finding.kind.value,
     witness=lambda finding: _render_witness(finding.witness),
 )
-render_counterfactual = RowRenderer(
-    CounterfactualOut,
-    Counterfactual,
-    changes=lambda found: None if found.changes is None else list(map(_render_change, found.changes)),
+render_analysis = RowRenderer(
+    AnalysisOut,
+    AnalysisReport,
+    findings=lambda found: list(map(_render_finding, found.findings)),
+    equivalent=lambda found: None if found.comparison is None else found.comparison.equivalent,
+    witness=lambda found: None if found.comparison is None else _render_witness(found.comparison.witness),
 )
 
 
@@ -90,14 +104,9 @@ def render_policy(row: TenantPolicyRecord, version: PolicyVersionRecord) -> RawR
     """
     text = version.document
     in_document = {"name", "category", "target_type", *([] if row.target_id is None else ["target_id"])}
-    rest = render_summary(row, version).model_dump_json(exclude=in_document)
+    rest = render_summary(row, digest=version.digest).model_dump_json(exclude=in_document)
     tests = "" if text.endswith("]}") else '"tests":null,'
     return RawResponse(f"{text[:-1]},{tests}{rest[1:]}".encode(), JSON)
-
-
-def render_summary(row: TenantPolicyRecord, version: PolicyVersionRecord | PolicyVersionSummary) -> PolicySummaryOut:
-    """Render a policy without its document."""
-    return _render_policy_row(row, digest=version.digest)
 
 
 def render_version(row: TenantPolicyRecord, version: PolicyVersionRecord) -> RawResponse:
@@ -126,33 +135,8 @@ def render_attributes(registry: Registry) -> AttributesOut:
     )
 
 
-def render_decision(decided: EvaluatedDecision) -> EvaluateOut:
-    """Render a decision in both documented shapes."""
-    return _render_evaluation(
-        decided.decision,
-        decision_id=decided.row.id,
-        input_sha256=decided.row.input_sha256,
-        diagnostics=list(map(_render_diagnostic, decided.diagnostics)),
-    )
-
-
 def _name_effect(allowed: bool) -> Effects:
     return "ALLOW" if allowed else "DENY"
-
-
-def render_explanation(found: Explanation) -> DecisionOut:
-    """Render a decision with its explanation."""
-    decision = found.decision
-    return _render_decision_row(
-        found.row,
-        reasons=decision.reasons,
-        matched_policy=decision.matched_policy,
-        matched_rule=decision.matched_rule,
-        reason=decision.reason,
-        policies=[_render_policy_explanation(each, decision) for each in found.policies],
-        counterfactual=render_counterfactual(found.counterfactual),
-        reproduced=found.reproduced,
-    )
 
 
 def _render_policy_explanation(found: ExplainedPolicy, decision: SetDecision) -> ExplainedPolicyOut:
@@ -169,16 +153,6 @@ def _render_policy_explanation(found: ExplainedPolicy, decision: SetDecision) ->
         monitored_rules=list(result.decision.monitored),
         missing=list(found.missing),
         rules=list(map(_render_explained_rule, found.rules)),
-    )
-
-
-def render_analysis(found: AnalysisReport) -> AnalysisOut:
-    """Render the results of an analysis."""
-    comparison = found.comparison
-    return AnalysisOut(
-        findings=list(map(_render_finding, found.findings)),
-        equivalent=None if comparison is None else comparison.equivalent,
-        witness=None if comparison is None else _render_witness(comparison.witness),
     )
 
 

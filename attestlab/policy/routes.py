@@ -233,7 +233,9 @@ def list_policies(query: PageQuery, caller: Caller, policies: Policies) -> Page[
     """
     found = policies.page(caller=caller, before=decode_id(_LIST, query.cursor), limit=query.limit + 1)
     shown, cursor = split_page(found, limit=query.limit, kind=_LIST, position=lambda pair: [str(pair[0].id)])
-    return Page[PolicySummaryOut](items=[rendering.render_summary(*pair) for pair in shown], next_cursor=cursor)
+    return Page[PolicySummaryOut](
+        items=[rendering.render_summary(row, digest=version.digest) for row, version in shown], next_cursor=cursor
+    )
 
 
 @routes.get("/v1/policies/{id}", scope=Scope.POLICIES_READ, produces={JSON: PolicyOut | WrittenPolicy, _TOML: str})

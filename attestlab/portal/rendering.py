@@ -93,7 +93,7 @@ def _issuer(evidence: AttestationEvidence, *, has_logo: bool) -> dict[str, objec
     issuer = evidence.issuer
     if issuer is None:
         return None
-    name = issuer.display_name or issuer.name
+    name = issuer.shown_name
     return {
         "name": name,
         "registered_name": issuer.name,

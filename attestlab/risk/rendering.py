@@ -42,7 +42,7 @@ def _explain_case(row: RiskCaseRecord) -> str:
 render_comment = RowRenderer(CommentOut, RiskCaseCommentRecord)
 _render_case = RowRenderer(CaseOut, RiskCaseRecord, computed=["comment_count", "comments"], why=_explain_case)
 render_list_entry = RowRenderer(ListEntryOut, RiskListEntryRecord)
-_render_factor = RowRenderer(FactorOut, Factor)
+render_factor = RowRenderer(FactorOut, Factor)
 _render_rejected_line = RowRenderer(RejectedLineOut, RejectedLine)
 
 
@@ -55,11 +55,6 @@ def render_case(row: RiskCaseRecord, discussion: Discussion) -> CaseOut:
 def render_cases(rows: Iterable[RiskCaseRecord], discussions: Mapping[UUID, Discussion]) -> list[CaseOut]:
     """Render cases with the newest comments of each."""
     return [render_case(row, discussions.get(row.id, Discussion())) for row in rows]
-
-
-def render_factors(factors: Iterable[Factor]) -> list[FactorOut]:
-    """Render the factors of a score."""
-    return list(map(_render_factor, factors))
 
 
 def render_bulk(lines: Lines[object], accepted: int, warnings: Sequence[str] = ()) -> BulkOut:

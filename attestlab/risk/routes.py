@@ -17,7 +17,7 @@ from attestlab.risk.entities.shapes import EdgeOut, EntityNameOut, EntityOut, Gr
 from attestlab.risk.logins.login import Login, LoginOutcome
 from attestlab.risk.media.findings import MediaAssessment
 from attestlab.risk.media.service import MediaScans
-from attestlab.risk.rendering import render_bulk, render_cases, render_factors, render_list_entry, render_signal
+from attestlab.risk.rendering import render_bulk, render_cases, render_factor, render_list_entry, render_signal
 from attestlab.risk.rules import Entity, resolve_occurrence
 from attestlab.risk.shapes import (
     BackfillProgressOut,
@@ -49,7 +49,7 @@ LOGINS_PER_WRITE, LOGINS_PER_WRITE_IN_TURN = 250, 50  # the latter while writes 
 
 
 def _list_factors(scored: VelocityScore | MediaAssessment | LoginScore) -> list[FactorOut]:
-    return render_factors(scored.factors)
+    return list(map(render_factor, scored.factors))
 
 
 def _count_seconds(duration: timedelta | None) -> int | None:

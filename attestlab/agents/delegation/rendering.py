@@ -44,6 +44,14 @@ render_verdict = RowRenderer(
     effective_scopes=lambda report: sorted(report.scopes.allows),
     denied_scopes=lambda report: sorted(report.scopes.denies),
 )
+render_proof = RowRenderer(
+    DelegationProofOut,
+    ChainProof,
+    format=lambda _: FORMAT,
+    chain=lambda proof: list(proof.chain),
+    keys=lambda proof: list(map(render_key_proof, proof.keys)),
+    signed_tree_head=lambda proof: ProofTreeHeadOut(checkpoint=proof.head.note),
+)
 _render_revoked = RowRenderer(RevocationOut, DelegationRecord, log_index="revoked_index")
 
 
@@ -52,13 +60,3 @@ def render_revocations(rows: Sequence[DelegationRecord], *, limit: int) -> Revoc
     shown = rows[:limit]
     last = shown[-1].revoked_index if len(rows) > limit else None
     return RevocationsOut(items=[_render_revoked(row) for row in shown], next_after=last)
-
-
-def render_proof(proof: ChainProof) -> DelegationProofOut:
-    """Render what a stranger needs to verify a chain."""
-    return DelegationProofOut(
-        format=FORMAT,
-        chain=list(proof.chain),
-        keys=[render_key_proof(key) for key in proof.keys],
-        signed_tree_head=ProofTreeHeadOut(checkpoint=proof.head.note),
-    )

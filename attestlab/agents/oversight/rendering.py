@@ -21,6 +21,12 @@ _render_edge = RowRenderer(
     scopes=lambda row: (row.delegated_scopes or "").split(),
     expires_at="delegated_until",
 )
+render_tree = RowRenderer(
+    AgentTreeOut,
+    AgentTree,
+    nodes=lambda tree: list(map(_render_node, tree.nodes)),
+    edges=lambda tree: [_render_edge(node.row) for node in tree.nodes if node.row.parent_agent_id is not None],
+)
 render_reviewed = RowRenderer(
     AgentReviewOut,
     ReviewedAgent,
@@ -28,9 +34,3 @@ render_reviewed = RowRenderer(
     agent_id="id",
     findings=lambda found: list(found.findings),
 )
-
-
-def render_tree(tree: AgentTree) -> AgentTreeOut:
-    """Render a tree."""
-    edges = [_render_edge(node.row) for node in tree.nodes if node.row.parent_agent_id is not None]
-    return AgentTreeOut(nodes=list(map(_render_node, tree.nodes)), edges=edges, truncated=tree.truncated)

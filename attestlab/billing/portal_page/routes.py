@@ -1,10 +1,11 @@
 """HTTP route that gives out links to the billing portal."""
 
-from attestlab.billing.portal_page.service import BillingPortal
+from attestlab.billing.portal_page.service import BillingPortal, PortalLink
 from attestlab.billing.portal_page.shapes import BillingPortalIn, BillingPortalOut
 from attestlab.billing.providers.provider import OpenedPortal
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict
+from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.web.executor import Executor
 from attestlab.web.rate_limit.limiter import owner_of
@@ -12,6 +13,14 @@ from attestlab.web.request import Request
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("billing")
+_render_link = RowRenderer(
+    BillingPortalOut,
+    PortalLink,
+    parts={"opened": OpenedPortal},
+    portal_url="url",
+    provider=lambda link: link.provider.value,
+    embedded="is_embedded",
+)
 
 
 async def _ask_provider(
@@ -32,4 +41,4 @@ def create_billing_portal_link(
 
     The link opens for five minutes. A person who has it acts for the caller, so send it to one person alone.
     """
-    return billing_portal.open(body, prepared, caller=caller, tx=tx)
+    return _render_link(billing_portal.open(body, prepared, caller=caller, tx=tx))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hmac
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import cast
+from typing import NamedTuple, cast
 from uuid import UUID
 
 from attestlab.billing.portal_page import rules, store
 from attestlab.billing.portal_page.rules import PortalSession
-from attestlab.billing.portal_page.shapes import BillingPortalIn, BillingPortalOut
+from attestlab.billing.portal_page.shapes import BillingPortalIn
 from attestlab.billing.portal_page.tables import PortalLinkRecord
 from attestlab.billing.providers import store as provider_store
 from attestlab.billing.providers.choice import PaymentProviders
@@ -37,6 +37,13 @@ from attestlab.settings import Settings, Stage
 
 _SCOPES = frozenset({Scope.BILLING_READ, Scope.BILLING_WRITE})
 _ROLES = frozenset({Role.OWNER, Role.ADMIN})
+
+
+class PortalLink(NamedTuple):
+    """A link to the portal of a provider, for each person who has it."""
+
+    provider: Provider
+    opened: OpenedPortal
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,7 @@ class BillingPortal:
 
     def open(
         self, wanted: BillingPortalIn, opened: OpenedPortal, *, caller: Caller, tx: Transaction | None = None
-    ) -> BillingPortalOut:
+    ) -> PortalLink:
         """Keep what a provider opened, and return its link."""
         name, now = wanted.provider or Provider.STRIPE, self.clock.now()
         with self.storage.write(tx) as tx:
@@ -110,15 +117,10 @@ class BillingPortal:
                 _keep_customer(tx, name, opened.customer_id, caller, now)
             if opened.link_sha256 is not None:
                 self._keep_link(tx, wanted, opened, opened.link_sha256, caller, now)
-            facts = {"provider": name.value, "embedded": opened.link_sha256 is not None}
+            facts = {"provider": name.value, "embedded": opened.is_embedded}
             tenant, kind = caller.tenant_id, "billing_portal"
             audit.record(tx, AuditEntry(tenant, caller, f"{kind}.open", kind, str(tenant), now, metadata=facts))
-        return BillingPortalOut(
-            portal_url=opened.url,
-            expires_at=opened.expires_at,
-            provider=name.value,
-            embedded=opened.link_sha256 is not None,
-        )
+        return PortalLink(name, opened)
 
     def enter(self, token: str) -> PortalVisit:
         """Admit a browser by a link, as often as it is opened until it expires.

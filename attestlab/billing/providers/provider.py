@@ -46,6 +46,11 @@ class OpenedPortal:
     link_sha256: bytes | None = field(default=None, repr=False)
     customer_id: str | None = None
 
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the portal is a page of this service."""
+        return self.link_sha256 is not None
+
 
 class ProvidedSubscription(NamedTuple):
     """What a customer of a provider pays for: a plan or none, and units of add-ons."""

@@ -1,6 +1,6 @@
 """HTTP routes of cases, challenges, lists and settings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from uuid import UUID
 
@@ -9,7 +9,7 @@ from attestlab.core.errors import AttestLabError
 from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs.rules import Caller, Scope
 from attestlab.risk.enforcement.cases import Cases, RiskPreferences
-from attestlab.risk.enforcement.comments import Comments, Discussion
+from attestlab.risk.enforcement.comments import Comments
 from attestlab.risk.enforcement.lists import Challenges, EntityLists
 from attestlab.risk.enforcement.shapes import (
     CaseGroupOut,
@@ -45,11 +45,7 @@ from attestlab.web.routing.routes import Routes
 routes = Routes("risk")
 _CASES, _CHALLENGES, _ENTRIES = "risk_cases", "risk_challenges", "risk_list_entries"
 _render_challenge = RowRenderer(ChallengeOut, RiskChallengeRecord, decision_id="id", action=lambda _: "challenge")
-
-
-def _render_group(group: CaseGroup, discussions: Mapping[UUID, Discussion]) -> CaseGroupOut:
-    sample = render_cases(group.sample, discussions)
-    return CaseGroupOut.model_validate({**group._asdict(), "why": group.why, "sample": sample})
+_render_group = RowRenderer(CaseGroupOut, CaseGroup, computed=["sample"])
 
 
 def _render_results(ids: Sequence[UUID], results: Sequence[CaseResult]) -> CaseResultsOut:
@@ -122,7 +118,8 @@ async def list_case_groups(query: GroupsQuery, caller: Caller, triage: Triage, e
     """
     found = await executor.run_in_thread(partial(triage.group, query.by, limit=query.limit, caller=caller))
     return CaseGroupsOut(
-        items=[_render_group(group, found.discussions) for group in found.items], truncated=found.truncated
+        items=[_render_group(group, sample=render_cases(group.sample, found.discussions)) for group in found.items],
+        truncated=found.truncated,
     )
 
 

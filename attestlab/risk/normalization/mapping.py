@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from attestlab.core.errors import ValidationFailed
@@ -53,16 +55,16 @@ DEFAULTS = (
 )
 
 
+@dataclass(frozen=True, eq=False)
 class EventMapping:
     """One version of a tenant's mapping."""
 
-    def __init__(self, version: int, items: Sequence[MappingItem]) -> None:
-        self.version = version
-        self.items = tuple(items)
-        self._by_type = {item.event_type: item for item in items}
+    version: int
+    items: Sequence[MappingItem] = field(repr=False)
 
-    def __repr__(self) -> str:
-        return f"EventMapping(version={self.version}, {len(self.items)} items)"
+    @cached_property
+    def _by_type(self) -> Mapping[str, MappingItem]:
+        return {item.event_type: item for item in self.items}
 
     def normalize(self, event_type: str) -> NormalizedEvent:
         """Return the signal for an event of this type; its source is the type's part before the first dot."""

@@ -32,6 +32,7 @@ routes = Routes("risk")
 _LIST = "risk_events"
 _render_event = RowRenderer(EventOut, RiskEventRecord, data=lambda row: orjson.loads(row.data))
 _render_item = RowRenderer(MappingItemOut, MappingItem)
+_render_mapping = RowRenderer(MappingOut, EventMapping, items=lambda mapping: list(map(_render_item, mapping.items)))
 _render_normalized = RowRenderer(NormalizedOut, RecordedEvent, signal=lambda recorded: render_signal(recorded.signal))
 
 
@@ -112,7 +113,3 @@ def replace_risk_mapping(body: MappingIn, caller: Caller, normalization: Normali
     """
     items = [MappingItem(item.event_type, item.signal_type, item.score) for item in body.items]
     return _render_mapping(normalization.replace_mapping(items, caller=caller, tx=tx))
-
-
-def _render_mapping(mapping: EventMapping) -> MappingOut:
-    return MappingOut(version=mapping.version, items=list(map(_render_item, mapping.items)))
