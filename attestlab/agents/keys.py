@@ -24,9 +24,11 @@ from attestlab.core.crypto import sealing, signing
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.storage import Storage
+from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.encoding import b64url_decode, b64url_encode
 from attestlab.core.errors import Conflict, SignatureInvalid, ValidationFailed
+from attestlab.core.execution.long_verbs import long_write
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.actors import COMMAND_LINE
@@ -177,6 +179,10 @@ class AgentKeys:
             outbox.publish(tx, caller.tenant_id, AgentKeyRotated(agent_id, old.kid, new.kid, now), at=now)
         return RotatedAgentKey(old, new)
 
+    def _suspends_many(self, execute: Execute, agent_id: UUID, *_arguments: object, **_named: object) -> bool:
+        return self.lifecycle.has_many_sessions(execute, agent_id)
+
+    @long_write(_suspends_many)
     def compromise(
         self,
         agent_id: UUID,

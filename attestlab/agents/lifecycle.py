@@ -21,7 +21,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict
-from attestlab.core.execution.long_writes import MAX_ROWS_INSIDE
+from attestlab.core.execution.long_verbs import MAX_ROWS_INSIDE, long_write, require_declared
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.actors import Actor, SystemActor
 from attestlab.core.records.audited_write import AuditContext
@@ -54,11 +54,7 @@ class DependentsOfAgents(Protocol):
         """End all that these agents have; returns how many it were."""
         ...
 
-
-class DependentTrees(DependentsOfAgents, Protocol):
-    """What ends with agents in whole trees, however large: their delegations."""
-
-    def has_more(self, execute: Execute, agent_ids: Sequence[UUID], than: int) -> bool:
+    def has_more(self, execute: Execute, agent_ids: Sequence[UUID], than: int, *, now: datetime) -> bool:
         """Whether more than a number would end with these agents."""
         ...
 
@@ -94,7 +90,7 @@ class AgentLifecycle:
         clock: Clock,
         log: Log,
         sessions: DependentsOfAgents,
-        delegations: DependentTrees | None = None,
+        delegations: DependentsOfAgents | None = None,
     ) -> None:
         self.storage = storage
         self.clock = clock
@@ -102,6 +98,34 @@ class AgentLifecycle:
         self.sessions = sessions
         self.delegations = delegations
 
+    def _ends_many(self, execute: Execute, agent_ids: Sequence[UUID]) -> bool:
+        """Whether more sessions or delegations would end with agents than should end next to other requests."""
+        now, dependents = self.clock.now(), (self.sessions, self.delegations)
+        return any(each.has_more(execute, agent_ids, MAX_ROWS_INSIDE, now=now) for each in dependents if each)
+
+    def has_many_sessions(self, execute: Execute, agent_id: UUID, **_arguments: object) -> bool:
+        """Whether more sessions would end with a suspension than should end next to other requests."""
+        return self.sessions.has_more(execute, [agent_id], MAX_ROWS_INSIDE, now=self.clock.now())
+
+    def _is_long_revocation(self, execute: Execute, agent_id: UUID, *, caller: Caller, **_arguments: object) -> bool:
+        return _is_of_tenant(execute, agent_id, caller) and self._ends_many(execute, [agent_id])
+
+    def _is_long_kill(
+        self, execute: Execute, agent_id: UUID, *, caller: Caller, cascade: bool = True, **_arguments: object
+    ) -> bool:
+        if not _is_of_tenant(execute, agent_id, caller):
+            return False
+        if not cascade:
+            return self._ends_many(execute, [agent_id])
+        if store.has_more_descendants(execute, agent_id, MAX_ROWS_INSIDE):
+            return True
+        return self._ends_many(execute, [agent_id, *store.list_descendant_ids(execute, agent_id)])
+
+    def _is_next_expiry_long(self, execute: Execute) -> bool:
+        rows = store.find_overdue(execute, now=self.clock.now(), limit=1)
+        return bool(rows) and self._ends_many(execute, [rows[0].id])
+
+    @long_write(has_many_sessions)
     def suspend(self, agent_id: UUID, *, reason: str, caller: Caller, tx: Transaction | None = None) -> AgentRecord:
         """Suspend an agent: its sessions end, and it opens no other until it is resumed.
 
@@ -113,6 +137,17 @@ class AgentLifecycle:
             now = self.clock.now()
             row = self._require_may_become(tx, agent_id, AgentStatus.SUSPENDED, caller, now)
             return self.suspend_row(tx, row, _context(caller, "agent.suspend", now, reason))
+
+    @long_write(has_many_sessions)
+    def suspend_untended(
+        self, agent_id: UUID, *, tenant_id: UUID, reason: str, because: str, tx: Transaction | None = None
+    ) -> None:
+        """Suspend an active agent for the service itself; `because` is a word for the audit trail."""
+        with self.storage.write(tx) as tx:
+            row = store.get(tx.exec, agent_id, tenant_id=tenant_id)
+            metadata = {"reason": reason, "because": because}
+            context = AuditContext(row.tenant_id, TIMEKEEPER, "agent.suspend", self.clock.now(), metadata)
+            self.suspend_row(tx, row, context)
 
     def suspend_row(self, tx: Transaction, row: AgentRecord, context: AuditContext) -> AgentRecord:
         """Suspend an active agent whose row was read under the writer's lock: entry, row, sessions and event."""
@@ -142,16 +177,7 @@ class AgentLifecycle:
             outbox.publish(tx, caller.tenant_id, AgentResumed(agent_id, now), at=now)
         return changed
 
-    def is_long_end(self, agent_id: UUID, *, cascade: bool = False) -> bool:
-        """Whether more would end with an agent, or in a `cascade` below it, than should end next to other requests."""
-        with self.storage.read() as connection:
-            execute = connection.execute
-            is_large = cascade and store.has_more_descendants(execute, agent_id, MAX_ROWS_INSIDE)
-            return is_large or self._ends_many(execute, [agent_id])
-
-    def _ends_many(self, execute: Execute, agent_ids: Sequence[UUID]) -> bool:
-        return self.delegations is not None and self.delegations.has_more(execute, agent_ids, MAX_ROWS_INSIDE)
-
+    @long_write(_is_long_revocation)
     def revoke(self, agent_id: UUID, *, reason: str, caller: Caller, tx: Transaction | None = None) -> AgentRecord:
         """Revoke an agent for good: its sessions end, and the delegations that it gave and got are void.
 
@@ -168,6 +194,7 @@ class AgentLifecycle:
             outbox.publish(tx, caller.tenant_id, AgentRevoked(agent_id, now), at=now)
         return changed
 
+    @long_write(_is_long_kill)
     def kill(
         self,
         agent_id: UUID,
@@ -208,27 +235,25 @@ class AgentLifecycle:
     def expire_due(self, tx: Transaction, *, limit: int) -> ExpiredBatch:
         """Store `revoked` for up to `limit` agents that expired, the earliest first.
 
-        It stops before an agent whose many delegations `expire_next` must end beside other requests.
+        An agent with very many sessions or delegations is stored alone.
 
         Raises:
             TimeUnconfirmed: the clock leapt ahead, and no operator has confirmed it.
         """
         now = self.clock.now()
         rows = found = store.find_overdue(tx.exec, now=now, limit=limit)
-        while rows and self._ends_many(tx.exec, [row.id for row in rows]):
+        while len(rows) > 1 and self._ends_many(tx.exec, [row.id for row in rows]):
             rows = rows[: len(rows) // 2]
-        self._expire(tx, rows, now)
+        if len(rows) == 1:
+            self.expire_next(tx=tx)
+        else:
+            self._expire(tx, rows, now)
         return ExpiredBatch(len(rows), bool(rows) and (len(found) == limit or len(rows) < len(found)))
 
-    def is_next_expiry_long(self) -> bool:
-        """Whether `expire_due` leaves the agent that expired first, because too many delegations end with it."""
-        with self.storage.read() as connection:
-            rows = store.find_overdue(connection.execute, now=self.clock.now(), limit=1)
-            return bool(rows) and self._ends_many(connection.execute, [rows[0].id])
-
-    def expire_next(self) -> None:
-        """Store `revoked` for the agent that expired first, however many delegations end with it."""
-        with self.storage.write() as tx:
+    @long_write(_is_next_expiry_long)
+    def expire_next(self, *, tx: Transaction | None = None) -> None:
+        """Store `revoked` for the agent that expired first, however much ends with it."""
+        with self.storage.write(tx) as tx:
             now = self.clock.now()
             self._expire(tx, store.find_overdue(tx.exec, now=now, limit=1), now)
 
@@ -257,6 +282,7 @@ class AgentLifecycle:
         context_of: Callable[[AgentRecord], AuditContext],
     ) -> list[AgentRecord]:
         """Log a new status of agents, and write their rows with audit lines; returns the new rows."""
+        require_declared(len(rows))
         changed = []
         for row in rows:
             at = context_of(row).at
@@ -286,6 +312,11 @@ class AgentLifecycle:
     def _end_dependents(self, tx: Transaction, agent_ids: Sequence[UUID], end: AgentEnd) -> tuple[int, int]:
         sessions = self.sessions.end(tx, agent_ids, end)
         return sessions, self.delegations.end(tx, agent_ids, end) if self.delegations else 0
+
+
+def _is_of_tenant(execute: Execute, agent_id: UUID, caller: Caller) -> bool:
+    row = store.find(execute, agent_id)
+    return row is not None and row.tenant_id == caller.tenant_id
 
 
 def _require_killable(root: AgentRecord, below: Sequence[object]) -> None:

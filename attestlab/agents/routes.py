@@ -26,7 +26,6 @@ from attestlab.agents.shapes import (
     AgentStatementOut,
 )
 from attestlab.agents.statements import AgentStatements
-from attestlab.agents.tables import AgentRecord
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound, QuotaExceeded
 from attestlab.core.execution.long_writes import LongWrites
@@ -145,38 +144,16 @@ def resume_agent(
     return render_agent(agents.describe(tx.exec, [row])[0])
 
 
-async def _revoke_with_many(
-    id: str,
-    body: AgentReasonIn,
-    caller: Caller,
-    agent_lifecycle: AgentLifecycle,
-    executor: Executor,
-    long_writes: LongWrites,
-) -> AgentRecord | None:
-    """Revoke an agent with a large tree of delegations; None leaves another one to the write."""
-    agent_id = parse_agent_id(id, tenant_id=caller.tenant_id)
-    if not await executor.read(agent_lifecycle.is_long_end, agent_id):
-        return None
-    revoke = partial(agent_lifecycle.revoke, agent_id, reason=body.reason, caller=caller)
-    return await long_writes.run(revoke)
-
-
-@routes.post("/v1/agents/{id}/revoke", scope=WRITERS, prepare=_revoke_with_many)
+@routes.post("/v1/agents/{id}/revoke", scope=WRITERS)
 def revoke_agent(
-    id: str,
-    body: AgentReasonIn,
-    prepared: AgentRecord | None,
-    tx: Transaction,
-    caller: Caller,
-    agents: Agents,
-    agent_lifecycle: AgentLifecycle,
+    id: str, body: AgentReasonIn, tx: Transaction, caller: Caller, agents: Agents, agent_lifecycle: AgentLifecycle
 ) -> AgentOut:
     """Revoke an agent for good: its sessions end, and the delegations that it gave and got are void.
 
     The agents below it stay; a kill revokes them too.
     """
     agent_id = parse_agent_id(id, tenant_id=caller.tenant_id)
-    row = prepared or agent_lifecycle.revoke(agent_id, reason=body.reason, caller=caller, tx=tx)
+    row = agent_lifecycle.revoke(agent_id, reason=body.reason, caller=caller, tx=tx)
     return render_agent(agents.describe(tx.exec, [row])[0])
 
 
@@ -204,11 +181,7 @@ async def kill_agent(
         dry_run=body.dry_run,
         caller=caller,
     )
-    is_long = await executor.read(partial(agent_lifecycle.is_long_end, agent_id, cascade=body.cascade))
-    if is_long and body.dry_run:
-        long_writes.warm_up()
-    is_apart = is_long and not body.dry_run
-    killed = await (long_writes.run(kill) if is_apart else executor.run_in_thread(kill))
+    killed = await long_writes.run(kill)
     (agent,) = await executor.read(agents.describe_now, [killed.agent])
     return render_kill(killed, agent=render_agent(agent))
 

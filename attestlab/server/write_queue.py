@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import nullcontext
 from functools import partial
 from typing import Protocol, TypeVar, cast
 
@@ -22,6 +23,7 @@ from attestlab.core.db.group_commit.thread import PendingWrite, ThreadGroupCommi
 from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError, RequestInFlight, Unavailable
+from attestlab.core.execution.long_verbs import DoneCall, TakesLongWrite, refer_long_writes
 from attestlab.core.execution.long_work import TakesLong, forbid_long_work
 from attestlab.core.execution.long_writes import LongWrites
 from attestlab.core.limits.backlog_pacer import BacklogPacer
@@ -158,24 +160,28 @@ class WriteQueue:
             if key is not None and (stored := await self._recall(key)) is not None:
                 return stored  # a completed write keeps its response, even if a retry would now fail
             raise
-        written = await self._write_response(
+        written = await self.write_briefly(
             lambda tx: _run_write(tx, request, body, prepared, key, self.in_flight),
             partial(_foresee_write, request, body, prepared, key),
         )
         return written.response()
 
-    async def _write_response(self, job: Callable[[Transaction], WrittenResponse], foresee: Foresee) -> WrittenResponse:
-        """Run a route's job; if it needs long work, run that in a thread first, without the writer's lock."""
+    async def write_briefly(self, job: Callable[[Transaction], Result], foresee: Foresee = foresee_nothing) -> Result:
+        """Run a job in the next group commit; what takes long in it runs elsewhere first, without the writer's lock.
 
-        def run_without_long_work(tx: Transaction) -> WrittenResponse:
-            with forbid_long_work():
-                return job(tx)
-
-        try:
-            return await self.write(run_without_long_work, foresee)
-        except TakesLong as error:
-            await asyncio.to_thread(error.work)
-            return await self.write(job, foresee)
+        The child process makes a long write, a thread does other long work. Then the job runs again.
+        """
+        done, is_worked_off = None, False
+        while True:
+            try:
+                return await self.write(partial(_run_briefly, job, done, is_worked_off=is_worked_off), foresee)
+            except TakesLong as error:
+                await asyncio.to_thread(error.work)
+                is_worked_off = True
+            except TakesLongWrite as error:
+                if done is not None:
+                    raise
+                done = DoneCall(error.call, await self.long_writes.run_apart(error.call))
 
     async def _run_async(self, request: Request, body: BaseModel | None, key: IdempotencyKey | None) -> Response:
         """Run an async route, which writes by itself; its response is stored afterwards."""
@@ -235,9 +241,6 @@ class WriteQueue:
     async def _expire(self) -> None:
         """Make all due expiries permanent, of attestations and of agents."""
         await self._work_off(self.lab.expire, _pace_expiries())
-        lifecycle = self.lab.agents.lifecycle
-        while await asyncio.to_thread(lifecycle.is_next_expiry_long):
-            await self.long_writes.run(partial(lifecycle.expire_next))
         await self._work_off(self.lab.agents.expire, _pace_expiries())
 
     async def _keep_trust(self) -> None:
@@ -271,7 +274,7 @@ class WriteQueue:
 
     async def _work_off(self, job: BatchJob, pace: BacklogPacer) -> None:
         """Run a job in batches that are queued between the writes of requests, until it has no more to do."""
-        while await self.write(partial(job, at_most=pace.batch_size(self._writer.waiting))):
+        while await self.write_briefly(partial(job, at_most=pace.batch_size(self._writer.waiting))):
             pass
 
     async def finish(self) -> None:
@@ -279,6 +282,14 @@ class WriteQueue:
         await self.verifications.finish()
         await self.long_writes.aclose()
         await self._writer.aclose()
+
+
+def _run_briefly(
+    job: Callable[[Transaction], Result], done: DoneCall | None, tx: Transaction, *, is_worked_off: bool
+) -> Result:
+    """Run a job that makes no long write, and does no other long work unless a thread has done that."""
+    with refer_long_writes(done), nullcontext() if is_worked_off else forbid_long_work():
+        return job(tx)
 
 
 def _pace_expiries() -> BacklogPacer:

@@ -1,4 +1,8 @@
-"""Large trees end in a process of their own: kill, revocation of an agent and of a delegation, each all or nothing."""
+"""Large trees, and very many sessions, end in a separate process, each write all or nothing.
+
+They end with a kill, with the suspension, revocation or expiry of an agent, a report of its key, the revocation of a
+delegation, or its replacement.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +18,13 @@ from uuid import UUID
 
 import httpx
 import pytest
+from sqlalchemy import update
 
 from attestlab.agents import lifecycle
 from attestlab.agents import store as agent_store
-from attestlab.agents.delegation import service as delegations
+from attestlab.agents.delegation import ending, long_ends
 from attestlab.agents.delegation import store as delegation_store
+from attestlab.agents.store import agents
 from attestlab.core.clock import FixedClock
 from attestlab.core.db.storage import Storage
 from attestlab.core.encoding import format_time
@@ -44,7 +50,7 @@ pytestmark = pytest.mark.one_world
 
 @pytest.fixture(autouse=True)
 def every_tree_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (lifecycle, delegations):
+    for module in (lifecycle, long_ends):
         monkeypatch.setattr(module, "MAX_ROWS_INSIDE", 0)
 
 
@@ -75,7 +81,7 @@ def outside(clients: TenantClients, monkeypatch: pytest.MonkeyPatch) -> None:
 
     for dependents in (clients.lab.agents.lifecycle.sessions, clients.lab.agents.lifecycle.delegations):
         monkeypatch.setattr(dependents, "end", refuse)
-    monkeypatch.setattr(delegations.ending, "end_delegations", refuse)
+    monkeypatch.setattr(ending, "end_delegations", refuse)
 
 
 def make_tree(client: httpx.Client) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -129,6 +135,68 @@ def test_the_revocations_of_an_agent_and_of_a_delegation_end_large_trees_in_anot
     assert given.json()["delegation"]["status"] == "revoked"
     assert read_status(client, delegation["child"]) == "active"
     assert list(fsck(clients.lab)) == []
+
+
+@pytest.mark.both_engines
+@pytest.mark.usefixtures("outside")
+def test_a_suspension_and_a_report_of_a_key_end_many_sessions_in_another_process(
+    clients: TenantClients, client: httpx.Client
+) -> None:
+    suspended, reported = (register_agent(client) for _ in range(2))
+    for agent in (suspended, reported):
+        open_session(client, agent)
+    answers = [
+        client.post(f"{AGENTS}/{suspended['id']}/suspend", json=WHY),
+        client.post(f"{AGENTS}/{reported['id']}/keys/{reported['key_id']}/compromise", json=WHY),
+    ]
+
+    assert [answer.status_code for answer in answers] == [200, 200], [answer.text for answer in answers]
+    assert answers[1].json()["status"] == "compromised"
+    found = [client.get(f"{AGENTS}/{each['id']}").json() for each in (suspended, reported)]
+    assert [(each["status"], each["session_count"]) for each in found] == [("suspended", 0)] * 2
+    assert list(fsck(clients.lab)) == []
+
+
+@pytest.mark.both_engines
+@pytest.mark.usefixtures("outside")
+def test_a_delegation_replaces_an_expired_one_with_a_large_tree_in_another_process(
+    clients: TenantClients, client: httpx.Client, clock: FixedClock
+) -> None:
+    lab, ends = clients.lab, format_time(clock.now() + timedelta(hours=1))
+    first, second, child = (register_agent(client, scopes=["docs:*"]) for _ in range(3))
+    body = {"scopes": ["docs:read"], "child_agent_id": child["id"]}
+    expired = client.post(f"{AGENTS}/{first['id']}/delegations", json={**body, "expires_at": ends})
+    below = {"scopes": ["docs:read"], "child": {"display_name": "Worker"}}
+    below_expired = client.post(f"{AGENTS}/{child['id']}/delegations", json=below)
+    clock.advance(timedelta(hours=2))
+    headers = {"Idempotency-Key": "another-parent"}
+    answers = [client.post(f"{AGENTS}/{second['id']}/delegations", json=body, headers=headers) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [201, 201], answers[0].text
+    assert answers[0].content == answers[1].content
+    assert answers[0].headers["Location"] == f"{DELEGATIONS}/{answers[0].json()['delegation_id']}"
+    ids = [UUID(each.raise_for_status().json()["delegation_id"]) for each in (expired, below_expired)]
+    with lab.storage.read() as connection:
+        ended = delegation_store.find_many(connection.execute, ids)
+    assert [each.revoked_because for each in ended] == ["replaced"] * 2
+    assert list(fsck(lab)) == []
+
+
+def test_a_replacement_that_is_refused_ends_nothing(
+    clients: TenantClients, client: httpx.Client, clock: FixedClock
+) -> None:
+    lab, ends = clients.lab, format_time(clock.now() + timedelta(hours=1))
+    first, second, child = (register_agent(client, scopes=["docs:*"]) for _ in range(3))
+    body = {"scopes": ["docs:read"], "child_agent_id": child["id"]}
+    expired = client.post(f"{AGENTS}/{first['id']}/delegations", json={**body, "expires_at": ends}).json()
+    clock.advance(timedelta(hours=2))
+    past = {**body, "expires_at": format_time(clock.now() - timedelta(hours=1))}
+    refused = client.post(f"{AGENTS}/{second['id']}/delegations", json=past)
+
+    assert (refused.status_code, "/expires_at" in refused.text) == (400, True), refused.text
+    with lab.storage.read() as connection:
+        (kept,) = delegation_store.find_many(connection.execute, [UUID(expired["delegation_id"])])
+    assert kept.revoked_because is None
 
 
 def test_a_repeated_key_gets_the_first_answer_of_a_revocation(client: httpx.Client) -> None:
@@ -207,16 +275,32 @@ def test_an_expiry_that_ends_a_large_tree_is_stored_in_another_process(
     body = {"scopes": ["docs:read"], "child": {"display_name": "Worker"}}
     delegation = client.post(f"{AGENTS}/{root['id']}/delegations", json=body).raise_for_status().json()
     clock.advance(timedelta(hours=2))
-    with lab.storage.write() as tx:
-        assert not lab.agents.expire(tx, at_most=100), "the sweeper itself leaves it"
-    assert lab.agents.lifecycle.is_next_expiry_long()
 
-    asyncio.run(sweep_until(lab, lambda: not lab.agents.lifecycle.is_next_expiry_long()))
+    asyncio.run(sweep_until(lab, lambda: read_stored_status(lab, root) == "revoked"))
     with lab.storage.read() as connection:
-        assert agent_store.find(connection.execute, UUID(root["id"])).status == "revoked"  # type: ignore[union-attr]
         given = delegation_store.find_many(connection.execute, [UUID(delegation["delegation_id"])])
     assert [each.revoked_because for each in given] == ["expired"]
     assert list(fsck(lab)) == []
+
+
+@pytest.mark.usefixtures("outside")
+def test_an_agent_without_owner_and_with_many_sessions_is_suspended_in_another_process(
+    clients: TenantClients, client: httpx.Client, clock: FixedClock
+) -> None:
+    lab, root = clients.lab, make_tree(client)[0]
+    with lab.storage.write() as tx:
+        tx.exec(update(agents).where(agents.c.id == UUID(root["id"])).values(owner_left_at=clock.now()))
+    clock.advance(timedelta(days=31))
+    open_session(client, root)
+
+    asyncio.run(sweep_until(lab, lambda: read_stored_status(lab, root) == "suspended"))
+
+
+def read_stored_status(lab: Installation, agent: dict[str, Any]) -> str:
+    with lab.storage.read() as connection:
+        row = agent_store.find(connection.execute, UUID(agent["id"]))
+    assert row is not None
+    return row.status
 
 
 async def sweep_until(lab: Installation, is_over: Callable[[], bool]) -> None:

@@ -18,6 +18,7 @@ from attestlab.agents.rules import TrustCause
 from attestlab.agents.tables import AgentRecord
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.execution.long_verbs import require_declared
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.log import agent_entries
@@ -40,8 +41,8 @@ class DelegationsOfAgents:
         """Count the delegations that would end and have not expired."""
         return store.count_open_below_agents(execute, agent_ids, now=now)
 
-    def has_more(self, execute: Execute, agent_ids: Sequence[UUID], than: int) -> bool:
-        """Whether more delegations than a number would end with these agents."""
+    def has_more(self, execute: Execute, agent_ids: Sequence[UUID], than: int, *, now: datetime) -> bool:
+        """Whether more delegations than a number would end with these agents, expired ones too."""
         return store.has_more_below_agents(execute, agent_ids, than)
 
     def end(self, tx: Transaction, agent_ids: Sequence[UUID], end: AgentEnd) -> int:
@@ -60,6 +61,7 @@ def end_delegations(
     tx: Transaction, rows: Sequence[DelegationRecord], end: AgentEnd, *, log: Log, reason: str | None = None
 ) -> list[DelegationRecord]:
     """Revoke delegations: log entries, rows, audit lines and events; release their children. Returns the new rows."""
+    require_declared(len(rows))
     ended = [
         row._replace(revoked_at=end.at, revoked_because=end.because, revoked_index=_log_end(tx, row, end, log))
         for row in rows

@@ -121,27 +121,16 @@ def get_delegation(id: UUID, caller: Caller, delegations: Delegations) -> Delega
     return render_delegation(delegations.get(id, caller=caller))
 
 
-async def _revoke_many(
-    id: UUID,
-    body: DelegationRevokeIn,
-    caller: Caller,
-    delegations: Delegations,
-    executor: Executor,
-    long_writes: LongWrites,
+async def _count_revocation(
+    id: UUID, body: DelegationRevokeIn, caller: Caller, delegations: Delegations, long_writes: LongWrites
 ) -> RevokedDelegations | None:
-    """Revoke the delegations of a large tree, or count those of a dry run; None leaves it to the write."""
-    is_long = await executor.read(delegations.is_long_revocation, id)
-    revoke = partial(delegations.revoke, id, reason=body.reason, dry_run=body.dry_run, caller=caller)
-    if is_long and body.dry_run:
-        long_writes.warm_up()
-    if body.dry_run:
-        return await executor.run_in_thread(revoke)
-    if is_long:
-        return await long_writes.run(revoke)
-    return None
+    """Count what a dry run would end; None leaves a revocation to the write."""
+    if not body.dry_run:
+        return None
+    return await long_writes.run(partial(delegations.revoke, id, reason=body.reason, dry_run=True, caller=caller))
 
 
-@routes.post("/v1/delegations/{id}/revoke", scope=WRITERS, prepare=_revoke_many, raises=(Conflict,))
+@routes.post("/v1/delegations/{id}/revoke", scope=WRITERS, prepare=_count_revocation, raises=(Conflict,))
 def revoke_delegation(
     id: UUID,
     body: DelegationRevokeIn,

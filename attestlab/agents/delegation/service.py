@@ -9,7 +9,7 @@ from uuid import UUID
 
 from attestlab.agents import rules as agent_rules
 from attestlab.agents import store as agent_store
-from attestlab.agents.delegation import ending, rules, store
+from attestlab.agents.delegation import ending, long_ends, rules, store
 from attestlab.agents.delegation.biscuits import SIGNING_PURPOSE, BiscuitExport, export_biscuit
 from attestlab.agents.delegation.events import DelegationCreated
 from attestlab.agents.delegation.hop_signing import sign_hop
@@ -37,7 +37,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
-from attestlab.core.execution.long_writes import MAX_ROWS_INSIDE
+from attestlab.core.execution.long_verbs import long_write
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audited_write import AuditContext
@@ -86,6 +86,15 @@ class Delegations:
         scoped.model_fields_set.add("scopes")
         return self.agents.prepare(scoped)
 
+    def _is_long_replacement(
+        self, execute: Execute, parent_id: UUID, body: DelegationIn, *, caller: Caller, **_arguments: object
+    ) -> bool:
+        if body.child_agent_id is None:
+            return False
+        child_id = _parse_child(body.child_agent_id, caller)
+        return long_ends.would_replacement_end_many(execute, child_id, caller=caller, now=self.clock.now())
+
+    @long_write(_is_long_replacement)
     def delegate(
         self,
         parent_id: UUID,
@@ -150,6 +159,14 @@ class Delegations:
             rows = store.page(connection.execute, agent_id, direction, before=before, limit=limit)
             return self._describe(connection.execute, rows)
 
+    def _is_long_revocation(
+        self, execute: Execute, delegation_id: UUID, *, caller: Caller, **_arguments: object
+    ) -> bool:
+        return long_ends.would_revocation_end_many(
+            execute, delegation_id, caller=caller, sessions=self.sessions, now=self.clock.now()
+        )
+
+    @long_write(_is_long_revocation)
     def revoke(
         self,
         delegation_id: UUID,
@@ -179,11 +196,6 @@ class Delegations:
             children = [each.child_agent_id for each in rows]
             sessions = self.sessions.end(tx, children, AgentEnd("delegation", caller, now))
             return RevokedDelegations(self._describe(tx.exec, ended[:1])[0], len(rows), sessions, False)
-
-    def is_long_revocation(self, delegation_id: UUID) -> bool:
-        """Whether more delegations would end with one than its revocation should end next to other requests."""
-        with self.storage.read() as connection:
-            return store.has_more_below(connection.execute, delegation_id, MAX_ROWS_INSIDE)
 
     def _count_revocation(self, delegation_id: UUID, caller: Caller, *, tx: Transaction | None) -> RevokedDelegations:
         """Count what a revocation would end; no writer waits for it."""

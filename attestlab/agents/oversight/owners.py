@@ -80,9 +80,7 @@ class OwnersOfAgents:
         if rows:
             self.log.time.require_credible(tx.connection)
         for row in rows:
-            metadata = {"reason": REASON, "because": OWNERLESS}
-            context = AuditContext(row.tenant_id, TIMEKEEPER, "agent.suspend", now, metadata)
-            self.lifecycle.suspend_row(tx, row, context)
+            self.lifecycle.suspend_untended(row.id, tenant_id=row.tenant_id, reason=REASON, because=OWNERLESS, tx=tx)
         return len(rows)
 
 

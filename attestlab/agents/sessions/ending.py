@@ -12,6 +12,7 @@ from attestlab.agents.sessions import store
 from attestlab.agents.sessions.tables import AgentSessionRecord
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.execution.long_verbs import require_declared
 from attestlab.core.records import audited_write
 from attestlab.core.records.audited_write import AuditContext
 
@@ -24,6 +25,10 @@ class SessionsOfAgents:
     def count_open(self, execute: Execute, agent_ids: Sequence[UUID], *, now: datetime) -> int:
         """Count the sessions of these agents whose tokens are valid."""
         return store.count_open(execute, agent_ids, now=now)
+
+    def has_more(self, execute: Execute, agent_ids: Sequence[UUID], than: int, *, now: datetime) -> bool:
+        """Whether more sessions than a number would end with these agents."""
+        return store.has_more_unended(execute, agent_ids, than, now=now)
 
     def end(self, tx: Transaction, agent_ids: Sequence[UUID], end: AgentEnd) -> int:
         """End the sessions of these agents, also those that could be refreshed; returns how many tokens were valid."""
@@ -38,6 +43,7 @@ def end_sessions(
     tx: Transaction, rows: Sequence[AgentSessionRecord], end: AgentEnd, *, reason: str | None = None
 ) -> list[AgentSessionRecord]:
     """End open sessions, whose rows were read under the writer's lock; returns the new rows."""
+    require_declared(len(rows))
     ended = [row._replace(ended_at=end.at, ended_because=end.because) for row in rows]
 
     def context_of(row: AgentSessionRecord) -> AuditContext:

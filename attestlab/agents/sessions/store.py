@@ -120,6 +120,14 @@ def list_unended(execute: Execute, agent_ids: Sequence[UUID], *, now: datetime) 
     return fetch_all(execute(query), AgentSessionRecord)
 
 
+def has_more_unended(execute: Execute, agent_ids: Sequence[UUID], than: int, *, now: datetime) -> bool:
+    """Whether `list_unended` would list more than a number; reads no further than that."""
+    can_go_on = (sessions.c.ended_at.is_(None), sessions.c.refresh_until > now)
+    query = select(sessions.c.id).where(is_among(sessions.c.agent_id, agent_ids), *can_go_on)
+    first_ones = query.limit(than + 1).subquery()
+    return int(execute(select(func.count()).select_from(first_ones)).scalar_one()) > than
+
+
 def count_open(execute: Execute, agent_ids: Collection[UUID], *, now: datetime) -> int:
     """Count the open sessions of all these agents."""
     is_open = (sessions.c.ended_at.is_(None), sessions.c.expires_at > now)

@@ -12,15 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
-from types import MethodType
 from typing import Final, NamedTuple, TypeVar, cast
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
+from attestlab.core.execution.long_verbs import ServiceCall
 from attestlab.core.execution.worker_processes import IDLE_S, WorkerProcesses
 
-MAX_ROWS_INSIDE: Final = 200
-"""A verb that changes the rows of more agents or delegations than this is a long write: each takes 0.25 ms."""
 PROCESSOR_LIMIT_S: Final = 120.0
 
 Result = TypeVar("Result")
@@ -61,9 +59,30 @@ class LongWrites:
         self._storage, self._clock = storage, clock
 
     async def run(self, verb: partial[Result]) -> Result:
-        """Run a verb of a service with its arguments; it commits a unit of work that it opens itself.
+        """Run a verb of a service with its arguments: in the child process if it is a long write, else in a thread.
 
-        `verb` is a `partial` of the service's method. Its arguments and its result are pickled.
+        `verb` is a `partial` of the service's method, which is declared with `long_write`; it commits a unit of work
+        that it opens itself. A dry run of a long write starts the process, so that the write does not wait for it.
+
+        Raises:
+            AttestLabError: raised by the verb.
+            Unavailable: the records cannot be reached.
+            WorkAborted: it took too long, or its process died.
+        """
+        call = ServiceCall.of(verb)
+        is_long = await asyncio.to_thread(self._is_long, call)
+        if call.named.get("dry_run"):
+            if is_long:
+                self.warm_up()
+            return await asyncio.to_thread(verb)
+        return cast(Result, await self.run_apart(call)) if is_long else await asyncio.to_thread(verb)
+
+    def _is_long(self, call: ServiceCall) -> bool:
+        with self._storage.read() as connection:
+            return call.is_long(connection.execute)
+
+    async def run_apart(self, call: ServiceCall) -> object:
+        """Make a call of a service's verb in the child process. Its arguments and its result are pickled.
 
         Raises:
             AttestLabError: raised by the verb.
@@ -72,7 +91,7 @@ class LongWrites:
         """
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._thread, self._run_in_process, verb)
+            return await loop.run_in_executor(self._thread, self._run_in_process, call)
         finally:
             loop.call_later(IDLE_S, self.workers.end_idle)
 
@@ -81,14 +100,12 @@ class LongWrites:
         self._thread.submit(self._start_process)
         asyncio.get_running_loop().call_later(IDLE_S, self.workers.end_idle)
 
-    def _run_in_process(self, verb: partial[Result]) -> Result:
-        """Run a verb; the writers of this process wait for it, but not for the start of the process."""
+    def _run_in_process(self, call: ServiceCall) -> object:
+        """Make a call; the writers of this process wait for it, but not for the start of the process."""
         self._start_process()
-        method = cast(MethodType, verb.func)
         with self._storage.lend_writer():
-            call = ChildCall(type(method.__self__), method.__name__, verb.args, verb.keywords, self._clock.now())
-            done = self.workers.run_blocking(self._perform, self._place, call, timeout_s=PROCESSOR_LIMIT_S)
-        return cast(Result, done)
+            sent = ChildCall(type(call.service), call.verb, call.arguments, call.named, self._clock.now())
+            return self.workers.run_blocking(self._perform, self._place, sent, timeout_s=PROCESSOR_LIMIT_S)
 
     def _start_process(self) -> None:
         self.workers.run_blocking(self._load, timeout_s=PROCESSOR_LIMIT_S)
