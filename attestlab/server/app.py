@@ -324,7 +324,9 @@ async def serve(
     ready: Callable[[], None],
     dashboards: Dashboards | None = None,
 ) -> None:
-    """Serve requests on `sockets` until SIGTERM or SIGINT, then finish all accepted requests and writes.
+    """Serve requests on `sockets` until SIGTERM or SIGINT, then finish the accepted requests and writes.
+
+    A long write that takes more than `STOP_TIMEOUT_S` then is rolled back.
 
     With `dashboards`, one of the sockets is theirs, and paths below /dash are forwarded to their process.
     """
@@ -366,6 +368,7 @@ async def serve(
     ready()
     await stop.wait()
     loop.call_later(STOP_TIMEOUT_S, lab.storage.cancel_waits)
+    loop.call_later(STOP_TIMEOUT_S, write_queue.long_writes.abort)
     await sweeper.finish(within_s=0)
     await feeder.finish()
     await learner.finish()

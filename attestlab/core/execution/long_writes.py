@@ -16,10 +16,12 @@ from typing import Final, NamedTuple, TypeVar, cast
 
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
+from attestlab.core.errors import Unavailable
 from attestlab.core.execution.long_verbs import ServiceCall
 from attestlab.core.execution.worker_processes import IDLE_S, WorkerProcesses
 
 PROCESSOR_LIMIT_S: Final = 120.0
+STOPPING: Final = "The server stops, and this write has not begun. Repeat the request later."
 
 Result = TypeVar("Result")
 
@@ -57,6 +59,7 @@ class LongWrites:
         self._thread = ThreadPoolExecutor(1, "attestlab-long-writes")
         self._perform, self._load, self._place = perform, load, place
         self._storage, self._clock = storage, clock
+        self._is_aborted = False
 
     async def run(self, verb: partial[Result]) -> Result:
         """Run a verb of a service with its arguments: in the child process if it is a long write, else in a thread.
@@ -104,11 +107,22 @@ class LongWrites:
         """Make a call; the writers of this process wait for it, but not for the start of the process."""
         self._start_process()
         with self._storage.lend_writer():
+            self._require_begin()
             sent = ChildCall(type(call.service), call.verb, call.arguments, call.named, self._clock.now())
             return self.workers.run_blocking(self._perform, self._place, sent, timeout_s=PROCESSOR_LIMIT_S)
 
     def _start_process(self) -> None:
+        self._require_begin()
         self.workers.run_blocking(self._load, timeout_s=PROCESSOR_LIMIT_S)
+
+    def _require_begin(self) -> None:
+        if self._is_aborted:
+            raise Unavailable(STOPPING)
+
+    def abort(self) -> None:
+        """Kill the process, because the server must stop: the write that it has begun is rolled back as a whole."""
+        self._is_aborted = True
+        self.workers.abort()
 
     async def aclose(self) -> None:
         """Wait for the accepted writes, then end the process.

@@ -27,7 +27,8 @@ def main(niceness: str) -> None:
     """Run jobs until stdin is closed; a process of low priority has a niceness above 0."""
     os.nice(int(niceness))
     _die_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and stops this process in order
+    for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group, they stop the parent, and it this process
+        signal.signal(number, signal.SIG_IGN)
     with os.fdopen(os.dup(1), "wb") as results:
         os.dup2(2, 1)  # keeps output of libraries out of the results
         try:

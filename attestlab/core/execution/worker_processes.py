@@ -224,6 +224,13 @@ class WorkerProcesses:
             self._idle = [each for each in self._idle if each not in old]
         self._end(*old)
 
+    def abort(self) -> None:
+        """Kill all processes, so that running jobs fail at once. Thread-safe."""
+        with self._lock:
+            workers = list(self._workers)
+        for worker in workers:
+            worker.process.kill()
+
     def close(self) -> None:
         """End the processes; a running job fails at the latest when its process ends."""
         self._threads.shutdown(wait=False, cancel_futures=True)
