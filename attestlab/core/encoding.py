@@ -18,6 +18,7 @@ from attestlab.core.clock import truncate_to_milliseconds
 from attestlab.core.errors import ValidationFailed
 
 _MAX_QUOTED_CHARACTERS = 40
+_MAX_NAME_CHARS = 64  # of a member in a pointer
 _MIDNIGHT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.24:")
 _SECONDS = slice(17, 19)  # of an RFC 3339 time
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
@@ -145,6 +146,20 @@ def format_time(at: datetime) -> str:
     if at.utcoffset() is None:
         raise ValueError(f"{at!r} has no UTC offset. Pass an aware datetime.")
     return at.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
+def json_pointer(*parts: object) -> str:
+    """Return the pointer to a place in a JSON value from its names and indexes (RFC 6901)."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def short_pointer(*parts: object) -> str:
+    """Return the pointer to a place in what a client sent; long names are truncated, as a response repeats it."""
+    return json_pointer(*(_truncate_name(part) if isinstance(part, str) else part for part in parts))
+
+
+def _truncate_name(name: str) -> str:
+    return name if len(name) <= _MAX_NAME_CHARS else f"{name[:_MAX_NAME_CHARS]}..."
 
 
 def quote(text: str) -> str:

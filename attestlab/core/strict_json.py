@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from itertools import accumulate
 from typing import Never
 
-from attestlab.core.encoding import quote
+from attestlab.core.encoding import quote, short_pointer
 from attestlab.core.errors import ValidationFailed
 
 MAX_DEPTH = 64
@@ -30,7 +31,8 @@ _UTF16_OR_32 = re.compile(rb"\xfe\xff|\xff\xfe|\x00|.\x00", re.DOTALL)
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 # Up to 1,000 strings and what is between them.
 _FEW_STRINGS = re.compile(rb'[^"]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"]*+){0,1000}+', re.DOTALL)
-_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # as an escape, not after an escaped backslash
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # as an escape, not after an escaped backslash
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # PostgreSQL stores neither U+0000 nor half of a surrogate pair
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # read as signed bytes: +1 and -1
 
@@ -41,8 +43,8 @@ def parse_json(raw: bytes, *, max_depth: int = MAX_DEPTH) -> object:
     `canonical` can serialize every result, and parsing that gives the same value.
 
     Raises:
-        ValidationFailed: it is not strict JSON; the field is "" (the whole body), and
-            the message gives the position of the error if it is known.
+        ValidationFailed: it is not strict JSON. The field is the pointer to a text that cannot be stored; for other
+            faults it is "" (the whole body), and the message gives the position if it is known.
     """
     try:
         text = raw.decode("utf-8")
@@ -132,13 +134,38 @@ def _depth(raw: bytes) -> int:
 
 
 def _require_valid_characters(value: object) -> None:
-    try:
-        text = json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError as error:
-        half = f"\\u{ord(error.object[error.start]):04x}"
-        _refuse("lone_surrogate", f"{half} is half of a surrogate pair; send both halves or the character itself.")
-    if _NUL.search(text):
-        _refuse("nul", "A string contains U+0000, which database text cannot store; remove it.")
+    """Refuse a string with U+0000 or half of a surrogate pair, and point to it.
+
+    Of a member whose name is such a string, the error points to the object.
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    if not (UNSTORABLE.search(text) or _NUL.search(text)):  # this is fast, and nearly all values pass
+        return
+    for string, path in _walk_strings(value):
+        if found := UNSTORABLE.search(string):
+            code, message = _describe_character(found.group())
+            raise ValidationFailed.of(short_pointer(*path), code, message)
+
+
+def _walk_strings(value: object) -> Iterator[tuple[str, tuple[int | str, ...]]]:
+    """Yield each string of a value with its path, and the name of each member with the path of its object."""
+    ahead: list[tuple[object, tuple[int | str, ...]]] = [(value, ())]
+    while ahead:
+        found, path = ahead.pop()
+        if isinstance(found, str):
+            yield found, path
+        elif isinstance(found, dict):
+            yield from ((name, path) for name in found)
+            ahead += [(member, (*path, name)) for name, member in reversed(found.items())]
+        elif isinstance(found, list):
+            ahead += [(found[index], (*path, index)) for index in reversed(range(len(found)))]
+
+
+def _describe_character(character: str) -> tuple[str, str]:
+    if character == "\0":
+        return "nul", "The text contains U+0000, which database text cannot store; remove it."
+    half = f"\\u{ord(character):04x}"
+    return "lone_surrogate", f"{half} is half of a surrogate pair; send both halves or the character itself."
 
 
 def _refuse_encoding(raw: bytes, error: UnicodeDecodeError) -> Never:

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, BeforeValidator, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from attestlab.core.encoding import short_pointer
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
 from attestlab.core.ordered_bounds import find_reversed_bounds
 from attestlab.core.suggestions import MAX_SUGGESTIONS, describe_unknown, find_nearest
@@ -21,7 +22,6 @@ from attestlab.core.text_forms import explain_form
 Model = TypeVar("Model", bound=BaseModel)
 
 _MAX_PARAMETERS = 50
-_MAX_NAME_CHARS = 64  # of a member's name that a response repeats
 _MAX_ELEMENTS = 1000  # of a list of models; each such list has its own, lower limit
 # Of a body that pydantic may read as text. For each fault it builds Python objects of all that lacks a member or is
 # wrong: up to 0.1 s of 1 MiB, in which no other thread runs.
@@ -91,7 +91,7 @@ def validate_parameters(model: type[BaseModel], values: dict[str, str]) -> BaseM
     """
     for name, value in values.items():
         if "\x00" in value:
-            raise _query_error(_pointer((name,)), "nul", "This parameter contains a NUL character. Remove it.")
+            raise _query_error(short_pointer(name), "nul", "This parameter contains a NUL character. Remove it.")
     _require_plain_numbers(model, values)
     try:
         # pydantic takes a map of texts; its types have only the maps in it.
@@ -118,7 +118,9 @@ def _require_plain_numbers(model: type[BaseModel], values: Mapping[str, str]) ->
         text = values.get(field.alias or name)
         is_number = int in (field.annotation, *get_args(field.annotation))
         if text is not None and is_number and not _PLAIN_NUMBER.fullmatch(text):
-            fault = FieldError(_pointer((field.alias or name,)), "int_parsing", "Write a whole number in plain digits.")
+            fault = FieldError(
+                short_pointer(field.alias or name), "int_parsing", "Write a whole number in plain digits."
+            )
             raise _error_of_faults("query", [fault], 1)
 
 
@@ -132,7 +134,7 @@ def _parse_parameters(text: str) -> dict[str, str]:
     values: dict[str, str] = {}
     for name, value in pairs:
         if name in values:
-            raise _query_error(_pointer((name,)), "duplicate", "Duplicate query parameter. Send each parameter once.")
+            raise _query_error(short_pointer(name), "duplicate", "Duplicate query parameter. Send each parameter once.")
         values[name] = value
     return values
 
@@ -143,7 +145,9 @@ def _query_error(pointer: str, code: str, message: str) -> ValidationFailed:
 
 def _unknown_parameters_error(values: Mapping[str, object]) -> ValidationFailed:
     message = "Unknown parameter. This route takes none."
-    faults = [FieldError(_pointer((name,)), "extra_forbidden", message) for name in islice(values, MAX_REPORTED_ERRORS)]
+    faults = [
+        FieldError(short_pointer(name), "extra_forbidden", message) for name in islice(values, MAX_REPORTED_ERRORS)
+    ]
     return _error_of_faults("query", faults, len(values))
 
 
@@ -159,7 +163,7 @@ def _reject_many_unknown(model: type[BaseModel], document: object) -> None:
         count += len(unknown)
         for name in unknown[: MAX_REPORTED_ERRORS - len(faults)]:
             close = find_nearest(name, members) if len(faults) < MAX_SUGGESTIONS else None
-            faults.append(FieldError(_pointer((*place, name)), "extra_forbidden", describe_unknown("member", close)))
+            faults.append(FieldError(short_pointer(*place, name), "extra_forbidden", describe_unknown("member", close)))
     if count > MAX_REPORTED_ERRORS:
         raise _error_of_faults("body", faults, count)
 
@@ -221,7 +225,7 @@ def _validation_error(where: str, model: type[BaseModel], error: ValidationError
     listed = error.errors(include_url=False, include_input=False)
     messages = (_explain(where, model, fault, place < MAX_SUGGESTIONS) for place, fault in enumerate(listed))
     faults = [
-        FieldError(_pointer(fault["loc"]), fault["type"], message)
+        FieldError(short_pointer(*fault["loc"]), fault["type"], message)
         for fault, message in zip(listed[:MAX_REPORTED_ERRORS], messages, strict=False)
     ]
     return _error_of_faults(where, faults, len(listed))
@@ -254,12 +258,3 @@ def _error_of_faults(where: str, faults: list[FieldError], count: int) -> Valida
     first = f"{faults[0].field or 'it'}: {faults[0].message}"
     rest = f" (and {more:,} more faults)" if more else ""
     return ValidationFailed(f"The {where} is not valid; {first}{rest}", faults, more=more)
-
-
-def _pointer(location: tuple[object, ...]) -> str:
-    """Format a JSON Pointer (RFC 6901); truncates names that are longer than a response repeats."""
-    return "".join("/" + _truncate(str(part)).replace("~", "~0").replace("/", "~1") for part in location)
-
-
-def _truncate(name: str) -> str:
-    return name if len(name) <= _MAX_NAME_CHARS else f"{name[:_MAX_NAME_CHARS]}..."

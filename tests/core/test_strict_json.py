@@ -26,12 +26,15 @@ documents = st.recursive(
 CODES = {"malformed_json", "not_utf8", "number", "lone_surrogate", "nul", "duplicate_member", "too_deep"}
 
 
+PLACED = {"nul", "lone_surrogate"}  # whose fields are pointers
+
+
 def refusal(raw: bytes, **limits: int) -> tuple[str, str]:
-    """The code and the message with which `raw` is refused; the fault is of the whole body."""
+    """The code and the message with which `raw` is refused; the fault is of the whole body, or of a text's place."""
     with pytest.raises(ValidationFailed) as refused:
         parse_json(raw, **limits)
     (fault,) = refused.value.fields
-    assert fault.field == ""
+    assert fault.field == "" or fault.code in PLACED
     assert fault.message.endswith(".")
     return fault.code, fault.message
 
@@ -165,6 +168,25 @@ def test_recursion_limit_of_python_is_a_rejection():
         "too_deep",
         "Arrays and objects are nested too deep; send a flatter value.",
     )
+
+
+@pytest.mark.parametrize(
+    ("raw", "pointer", "code"),
+    [
+        (rb'"\u0000"', "", "nul"),
+        (rb'{"a": "x", "b": {"c/d": ["x", "y\u0000"]}}', "/b/c~1d/1", "nul"),
+        (rb'{"a": {"x\u0000y": 1}, "b": "\u0000"}', "/a", "nul"),
+        (rb'[{"a": "\\u0000"}, "\ud83d"]', "/1", "lone_surrogate"),
+        (rb'{"a": ["\ud83d\ude00", {"\ude00": "\u0000"}]}', "/a/1", "lone_surrogate"),
+        (b'{"%s": "\\u0000"}' % (b"n" * 100), f"/{'n' * 64}...", "nul"),
+    ],
+    ids=["alone", "nested", "name", "second", "name of a nested member", "long name"],
+)
+def test_a_text_that_cannot_be_stored_is_named_by_its_place(raw, pointer, code):
+    with pytest.raises(ValidationFailed) as refused:
+        parse_json(raw)
+
+    assert [(fault.field, fault.code) for fault in refused.value.fields] == [(pointer, code)]
 
 
 @pytest.mark.parametrize("raw", [rb'"\ud83d"', rb'"\uDE00"', rb'{"\ud800x": 1}', rb'["\ude00\ud83d"]'])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from attestlab.core.encoding import json_pointer
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError
 from attestlab.core.suggestions import MAX_SUGGESTIONS, find_nearest
 from attestlab.policy.language.ast import AllOf, AnyOf, Comparison, ConditionTree, Not, Policy, Rule, decision_order
@@ -25,7 +26,6 @@ from attestlab.policy.language.document import (
     NotDoc,
     RuleDoc,
     invalid_policy,
-    json_pointer,
 )
 
 DocumentPath = tuple[int | str, ...]

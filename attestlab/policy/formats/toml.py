@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from datetime import date, time
 from uuid import UUID
 
+from attestlab.core.encoding import json_pointer
 from attestlab.core.errors import FieldError, ValidationFailed
-from attestlab.policy.language.attributes import UNSTORABLE
-from attestlab.policy.language.document import MAX_DOCUMENT_BYTES, Document, invalid_policy, json_pointer
+from attestlab.core.strict_json import UNSTORABLE
+from attestlab.policy.language.document import MAX_DOCUMENT_BYTES, Document, invalid_policy
 
 MAX_KEY_PARTS = 16  # of one dotted key: tomllib takes quadratic time
 _TOKEN = re.compile(

@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from attestlab.core.countries import LOCATIONS
 from attestlab.core.errors import ValidationFailed
-from attestlab.core.strict_json import MAX_SAFE_INTEGER
+from attestlab.core.strict_json import MAX_SAFE_INTEGER, UNSTORABLE
 from attestlab.core.suggestions import find_nearest
 from attestlab.issuers.rules import IssuerStatus, KeyStatus, RiskRating, TrustTier
 from attestlab.risk.rules import MAX_RECENT_SIGNALS, MAX_SCORE, EntityType
@@ -26,7 +26,6 @@ MAX_ENUM_VALUES = 1_000
 PATH_LENGTH = 64
 TEXT_LENGTH = 1_024
 PATH = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*){0,3}")
-UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 AttributeValue = str | float | int | bool
 """A typed value of an attribute; a missing value is None or absent."""

@@ -30,6 +30,7 @@ from pydantic_core import ErrorDetails
 from typing_extensions import TypeAliasType
 
 from attestlab.core.crypto.canonical_json import canonical, sha256_hex
+from attestlab.core.encoding import json_pointer
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError, ValidationFailed
 from attestlab.core.shapes import In, Uuid
 from attestlab.core.suggestions import MAX_SUGGESTIONS, describe_unknown, find_nearest
@@ -369,11 +370,6 @@ def _member_names(place: tuple[int | str, ...]) -> list[str]:
     if not place:
         return list_members(Document)
     return list_members(PolicyTest if place[0] == "tests" else RuleDoc)
-
-
-def json_pointer(*parts: int | str) -> str:
-    """Return the RFC 6901 pointer of a path."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
 def invalid_policy(faults: list[FieldError], *, count: int = 0) -> ValidationFailed:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 
+from attestlab.core.encoding import json_pointer
 from attestlab.core.errors import MAX_REPORTED_ERRORS, FieldError
 from attestlab.core.suggestions import MAX_SUGGESTIONS, find_nearest
 from attestlab.policy.evaluation.evaluator import Evaluator
 from attestlab.policy.language.ast import Policy
 from attestlab.policy.language.attributes import Registry
 from attestlab.policy.language.context import ContextNormalizer
-from attestlab.policy.language.document import Document, PolicyTest, invalid_policy, json_pointer
+from attestlab.policy.language.document import Document, PolicyTest, invalid_policy
 
 
 def require_valid(document: Document, registry: Registry) -> None:
