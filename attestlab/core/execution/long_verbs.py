@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
 from types import MethodType
-from typing import Any, Final, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Final, NamedTuple, ParamSpec, TypeVar, cast
 
 from attestlab.core.db.tables import Execute
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Unavailable
 
 MAX_ROWS_INSIDE: Final = 200
@@ -41,7 +42,7 @@ class ServiceCall(NamedTuple):
     named: Mapping[str, object]
 
     @classmethod
-    def of(cls, verb: partial[Any]) -> ServiceCall:
+    def of(cls, verb: partial[Result]) -> ServiceCall:
         """Return the call that a `partial` of a service's method makes."""
         method = cast(MethodType, verb.func)
         return cls(method.__self__, method.__name__, verb.args, verb.keywords)
@@ -101,7 +102,7 @@ def long_write(is_long: IsLong) -> Callable[[Callable[P, Result]], Callable[P, R
     def declare(verb: Callable[P, Result]) -> Callable[P, Result]:
         @wraps(verb)
         def run(*arguments: P.args, **named: P.kwargs) -> Result:
-            referral, tx = _REFERRAL.get(), cast(Any, named.get("tx"))
+            referral, tx = _REFERRAL.get(), cast("Transaction | None", named.get("tx"))
             if referral is None or tx is None or named.get("dry_run"):
                 return verb(*arguments, **named)
             rest = {name: value for name, value in named.items() if name != "tx"}

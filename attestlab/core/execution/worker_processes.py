@@ -33,12 +33,8 @@ NICENESS = 10  # the event loop and its requests have priority
 IDLE_S = 300.0  # a person who looks at a dashboard for minutes does not wait for another process to start
 MAX_SLOWDOWN = 4  # how many times its processor time a job may take on a busy machine
 LENGTH = struct.Struct(">Q")
-_COMMAND = (
-    sys.executable,
-    "-P",
-    "-m",
-    "attestlab.core.execution.worker_main",
-)  # -P: never load a module from the current folder
+# -P: never load a module from the current folder
+_COMMAND = (sys.executable, "-P", "-m", "attestlab.core.execution.worker_main")
 _RETRY_AFTER_S = 5
 
 Result = TypeVar("Result")
@@ -227,9 +223,8 @@ class WorkerProcesses:
     def abort(self) -> None:
         """Kill all processes, so that running jobs fail at once. Thread-safe."""
         with self._lock:
-            workers = list(self._workers)
-        for worker in workers:
-            worker.process.kill()
+            for worker in self._workers:
+                worker.process.kill()
 
     def close(self) -> None:
         """End the processes; a running job fails at the latest when its process ends."""
