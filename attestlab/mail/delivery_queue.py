@@ -62,13 +62,16 @@ class MailQueue:
             self._mails.renew_lease(tx, mail)
 
     async def attempt(self, item: LeasedMail) -> Job:
-        """Deliver a mail; returns the job that records the outcome."""
+        """Deliver a mail; returns the job that records the outcome.
+
+        Of a message that this version refuses, later attempts may be a newer version's, whose command wrote the mail.
+        """
         try:
             await _run_in_daemon_thread(lambda: self._deliver(item))
         except InvalidMessage as error:
             reason = f"{type(error).__name__}: {error}"
             logging_setup.log_warning("mail refused", mail_id=str(item.id), reason=str(error))
-            return lambda tx: self._mails.give_up(tx, item, error=reason)
+            return lambda tx: self._mails.mark_failed(tx, item, error=reason)
         except Exception as error:
             reason = describe_error(error)
             return lambda tx: self._mails.mark_failed(tx, item, error=reason)

@@ -139,12 +139,8 @@ class Mails:
             changes = {"last_error": error, "next_attempt_at": now + pause_after(mail.attempt)}
             self._change(tx, row, changes, "mail.attempt_failed", now)
         else:
-            self.give_up(tx, mail, error=error)
-
-    def give_up(self, tx: Transaction, mail: LeasedMail, *, error: str) -> None:
-        """Mark a mail that no further attempt can deliver as failed, and delete its text."""
-        row, changes = store.get_mail(tx, mail.id), {"status": MailStatus.FAILED.value, "last_error": error}
-        self._end(tx, row, changes, "mail.give_up", self.clock.now())
+            given_up = {"status": MailStatus.FAILED.value, "last_error": error}
+            self._end(tx, row, given_up, "mail.give_up", now)
 
     def _end(self, tx: Transaction, row: MailRecord, changes: Mapping[str, object], action: str, now: datetime) -> None:
         """Make a mail final, unless another process has already done so."""

@@ -231,6 +231,7 @@ def test_a_dry_run_of_a_large_tree_starts_the_process(client: httpx.Client, work
     assert workers.list_pids() == [pid]
 
 
+@pytest.mark.both_engines
 def test_a_process_that_dies_changes_nothing(
     client: httpx.Client, workers: WorkerProcesses, queues: list[WriteQueue], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from attestlab.core.db.group_commit import Job
 from attestlab.core.errors import Unavailable
 from attestlab.installation import Installation
 from attestlab.mail import store
-from attestlab.mail.rules import LEASE_TTL, MAX_DELIVERIES, MailStatus
+from attestlab.mail.rules import FIRST_PAUSE, LEASE_TTL, MAX_DELIVERIES, MailStatus
 from attestlab.orgs.rules import Caller
 from attestlab.web.delivery_worker import Write
 from support.mail_delivery import carrying, until
@@ -113,22 +113,23 @@ def test_a_mail_is_sent_once_even_if_the_server_refuses_quit(lab: Installation, 
     assert (row(lab, mail_id)["status"], server.connections) == (MailStatus.CARRIED, 1)
 
 
-def test_an_invalid_message_is_given_up_with_one_log_line(
-    lab: Installation, caller: Caller, capsys: pytest.CaptureFixture[str]
+def test_an_invalid_message_waits_for_a_version_that_can_send_it(
+    lab: Installation, caller: Caller, clock: FixedClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mail_id = post(lab, caller, "ada", subject="Invitation to \N{RIGHT-TO-LEFT OVERRIDE}bal")
     other = post(lab, caller, "bob")
 
     async def story(server: MailServer) -> None:
         async with carrying(lab, server):
-            await until(lambda: MailStatus.WAITING not in (row(lab, mail_id)["status"], row(lab, other)["status"]))
+            await until(lambda: row(lab, other)["status"] != MailStatus.WAITING and row(lab, mail_id)["last_error"])
 
     with serve_mail() as server:
         asyncio.run(story(server))
 
     (line,) = capsys.readouterr().err.splitlines()
-    assert (row(lab, mail_id)["status"], row(lab, mail_id)["attempts"]) == (MailStatus.FAILED, 1)
-    assert row(lab, mail_id)["sealed"] == b""
+    assert (row(lab, mail_id)["status"], row(lab, mail_id)["attempts"]) == (MailStatus.WAITING, 1)
+    assert row(lab, mail_id)["next_attempt_at"] == clock.now() + FIRST_PAUSE
+    assert row(lab, mail_id)["sealed"] != b""
     assert json.loads(line)["mail_id"] == str(mail_id)
     assert "ada" not in line
     assert recipients(server) == ["bob"]
