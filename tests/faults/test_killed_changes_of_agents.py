@@ -1,6 +1,7 @@
 """A process that is killed while it kills, rotates, refreshes or completes leaves all parts of the change, or none.
 
-On SQLite the full form kills in 82 rounds: a kill 24 times, a rotation 27, a refresh 12 and a completion 19.
+On SQLite the full form kills in 82 rounds: a kill 24 times, a rotation 27, a refresh 12 and a completion 19. On
+PostgreSQL it kills in 75: 22, 25, 11 and 17 times.
 """
 
 from __future__ import annotations
