@@ -78,20 +78,34 @@ def chip(label: str | Markup, *, ev: str, v: str, pressed: bool, removable: bool
     )
 
 
+def set_filters(filters: Iterable[tuple[str, str | Markup]]) -> Markup:
+    """Draw the filters that are set, by name and words: each has a cross that drops it, and Reset drops them all."""
+    chips = [chip(words, ev="clear", v=name, pressed=True, removable=True) for name, words in filters]
+    return join([*chips, chip("Reset", ev="clear", v="all", pressed=False, removable=True)]) if chips else NOTHING
+
+
 def button(
     label: str | Markup, *, ev: str, v: str = "", primary: bool = False, disabled_because: str = "", icon: str = ""
 ) -> Markup:
-    """Draw a button. With `disabled_because` it is disabled, and says why."""
+    """Draw a button. With `disabled_because` it does nothing, and its tip says why."""
     return html(
         '<button type="button" class="btn sm{primary}" data-ev="{ev}" data-v="{v}" data-key="{ev}:{v}"{off}>'
         '{icon}<span class="al-line">{label}</span></button>',
         primary=" primary" if primary else "",
         ev=ev,
         v=v,
-        off=html(' disabled title="{why}"', why=disabled_because) if disabled_because else NOTHING,
+        off=disable(disabled_because),
         icon=icons.draw(icon) if icon else NOTHING,
         label=label,
     )
+
+
+def disable(why: str) -> Markup:
+    """Draw the attributes of a button that does nothing, with its reason; none without a reason.
+
+    The Tab key and a finger reach it, because its tip has the reason: nobody reads that of a `disabled` one.
+    """
+    return html(' aria-disabled="true" aria-description="{why}" data-tip="{why}"', why=why) if why else NOTHING
 
 
 def table(

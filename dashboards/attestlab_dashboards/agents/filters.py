@@ -3,38 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from markupsafe import Markup
 
 from attestlab.agents.rules import AgentStatus, AgentType
+from attestlab.portal.rules import shorten_middle
 from attestlab_dashboards import widgets
 from attestlab_dashboards.agents.state import AgentsState
 from attestlab_dashboards.agents.words import FINDING_WORDS
 from attestlab_dashboards.pages import Facts
-from attestlab_dashboards.safe import NOTHING, html, join
+from attestlab_dashboards.safe import html, join
+
+_LABELS: Final = {"status": "State", "kind": "Type"}
 
 
 def draw_filters(state: AgentsState, _facts: Facts) -> Markup:
     """Draw the filters, and the way back to all agents if one is set."""
-    reset = widgets.chip("Reset", ev="clear", v="all", pressed=False, removable=True)
-    words = FINDING_WORDS[state.finding] if state.finding else ""
-    finding = widgets.chip(words, ev="finding", v=state.finding, pressed=True, removable=True) if words else NOTHING
     return join(
         [
-            _draw_choice("State", "status", list(map(str, AgentStatus)), state.status),
-            _draw_choice("Type", "kind", list(map(str, AgentType)), state.kind),
-            finding,
-            reset if state.active_filters else NOTHING,
+            _draw_choice("status", list(map(str, AgentStatus)), state.status),
+            _draw_choice("kind", list(map(str, AgentType)), state.kind),
+            widgets.set_filters((name, _write_filter(state, name)) for name in state.active_filters),
         ]
     )
 
 
-def _draw_choice(label: str, ev: str, values: Sequence[str], chosen: str) -> Markup:
+def _write_filter(state: AgentsState, name: str) -> str:
+    match name:
+        case "finding":
+            return FINDING_WORDS[state.finding]
+        case "tree":
+            return f"Tree of {shorten_middle(state.tree, 8, 4)}"
+        case _:
+            return f"{_LABELS[name]}: {getattr(state, name)}"
+
+
+def _draw_choice(ev: str, values: Sequence[str], chosen: str) -> Markup:
     return html(
         '<label class="chip is-choice{on}">{label}: <select data-ev="{ev}" data-key="choice:{ev}">{options}'
         "</select></label>",
         on=" on" if chosen else "",
-        label=label,
+        label=_LABELS[ev],
         ev=ev,
         options=widgets.option_list([("", "all"), *((value, value) for value in values)], chosen),
     )

@@ -142,7 +142,7 @@ export function render({ model, el }) {
     if (kept && event.target.closest("button")) { keepDraft(draftArea(), ""); draftArea().value = draftArea().defaultValue; numberLines(draftArea()); kept.hidden = true; return; }
     if (event.target.closest("[data-cancel]")) return send({ cancel: true });
     const pressed = event.target.closest("button[data-ev], a[data-ev]");
-    if (!pressed || pressed.disabled) return;
+    if (!pressed || pressed.disabled || pressed.ariaDisabled) return;
     event.preventDefault();
     lastOpener = pressed.closest('[role="dialog"]') ? lastOpener : pressed.dataset.key ?? "";
     if (pressed.dataset.ev === "draft" && draftArea()) keepDraft(draftArea(), pressed.dataset.v);
@@ -157,7 +157,7 @@ export function render({ model, el }) {
     lastForm = event.target;
     lastForm.querySelector(".al-refusal")?.replaceChildren();
     if (act) send({ act, fields });
-    else if (ev) send({ ev, v: fields.v ?? "" });
+    else if (ev) send({ ev, v: fields.v ?? [fields.from, fields.to].filter(Boolean).join("/") });
   });
 
   root.addEventListener("change", (event) => {

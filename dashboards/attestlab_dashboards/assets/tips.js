@@ -84,7 +84,7 @@ globalThis.attestlabTips = (() => {
   function tap(event) {
     if (event.pointerType !== "touch" || event.target === tip) return;
     const parts = find(event);
-    const isActing = parts[0]?.closest("button, a, summary") && !parts[0].closest("svg");
+    const isActing = parts[0]?.closest("button:not([aria-disabled]), a, summary") && !parts[0].closest("svg");
     parts.length && !isActing ? show(parts, null) : hide();
   }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from markupsafe import Markup
 
@@ -13,20 +14,25 @@ from attestlab_dashboards.issuers.words import RISKS, TIERS, write_word
 from attestlab_dashboards.pages import Facts
 from attestlab_dashboards.safe import NOTHING, html, join
 
+_CHANGED: Final = "Changed since first mint"
+
 
 def draw_filters(state: IssuerState, _facts: Facts) -> Markup:
     """Draw the filters, and the way back to all issuers if one is set."""
-    reset = widgets.chip("Reset", ev="clear", v="all", pressed=False, removable=True)
     return join(
         [
             draw_choice("Status", "status", [status.value for status in IssuerStatus], state.status),
             draw_choice("Tier", "tier", TIERS[::-1], state.tier),
             draw_choice("Risk", "risk", RISKS, state.risk),
             _draw_country(state.jurisdiction),
-            widgets.chip("Changed since first mint", ev="changed", v="1", pressed=state.changed),
-            reset if state.active_filters else NOTHING,
+            NOTHING if state.changed else widgets.chip(_CHANGED, ev="changed", v="1", pressed=False),
+            widgets.set_filters((name, _describe_filter(state, name)) for name in state.active_filters),
         ]
     )
+
+
+def _describe_filter(state: IssuerState, name: str) -> str:
+    return _CHANGED if name == "changed" else f"{name.capitalize()}: {write_filter(state, name)}"
 
 
 def draw_choice(label: str, ev: str, values: Sequence[str], chosen: str) -> Markup:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from attestlab_dashboards.log.state import LogState
-from attestlab_dashboards.state import Reducer, set_parameter, toggle_parameter
+from attestlab_dashboards.log.state import FILTERS, LogState
+from attestlab_dashboards.state import Reducer, clear_filters, set_parameter, toggle_parameter
 
 _SEARCHED: Final = {"flip": "", "file": "", "answer": ""}  # which belong to what was searched before
 
@@ -64,6 +64,7 @@ EVENTS: Final[Mapping[str, Reducer[LogState]]] = {
     "twin": inspect_twin,
     "close": close_drawer,
     "all": show_all,
+    "clear": clear_filters(FILTERS, resets=["page"]),
     "pin": set_parameter("trust"),
     "bundle": set_parameter("bundle"),
 }

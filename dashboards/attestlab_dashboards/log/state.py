@@ -18,6 +18,7 @@ MAX_TRUST_CHARS: Final = 2_000  # of a pinned policy, which the address carries
 MAX_BUNDLE_CHARS: Final = 1_000_000
 MAX_INDEX: Final = 2**63 - 1
 SEARCH: Final = "q"  # the name of `find` in an address, as the search box of every page sends it
+FILTERS: Final = ("type", "issuer")  # of the entries that are listed
 ENTRY_TYPES: Final = tuple(each.value for each in EntryType)
 
 _HEAD = r"(?P<size>0|[1-9][0-9]{0,18})\.(?P<root>[0-9a-f]{64})"

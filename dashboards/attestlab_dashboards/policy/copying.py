@@ -6,8 +6,9 @@ from datetime import date, timedelta
 from typing import Final
 
 from attestlab_dashboards.policy.queries import write_template
-from attestlab_dashboards.policy.state import NEW_POLICY, PolicyState
+from attestlab_dashboards.policy.state import NEW_POLICY, YESTERDAY, PolicyState
 
+_FIND_MIDNIGHT: Final = "until = newest['at'].replace(hour=0, minute=0, second=0, microsecond=0)"
 _FIND_NEWEST: Final = "(newest,) = lab.sql('select max(created_at) as at from decisions')"
 
 
@@ -40,11 +41,13 @@ def write_options(state: PolicyState) -> str:
     options = []
     if (state.draft or state.version) and state.policy != NEW_POLICY:
         options.append(f"replaces={_name_chosen(state)}")
-    if state.window != "all":
+    if state.window == YESTERDAY:
+        options.append("since=since, until=until")
+    elif state.window != "all":
         options.append("since=since")
     elif state.since:
         options.append(f"since={state.since!r}")
-    if state.until:
+    if state.until and state.window != YESTERDAY:
         options.append(f"until={(date.fromisoformat(state.until) + timedelta(days=1)).isoformat()!r}")
     return "".join(f", {each}" for each in options)
 
@@ -53,6 +56,8 @@ def write_window(state: PolicyState) -> list[str]:
     """Write how to find the beginning of a window of a number of days, which ends at the newest decision."""
     if state.window == "all":
         return []
+    if state.window == YESTERDAY:
+        return ["from datetime import timedelta", _FIND_NEWEST, _FIND_MIDNIGHT, "since = until - timedelta(days=1)"]
     days = int(state.window.removesuffix("d"))
     return ["from datetime import timedelta", _FIND_NEWEST, f"since = newest['at'] - timedelta(days={days})"]
 

@@ -15,8 +15,10 @@ from attestlab_dashboards.policy.state import (
     PolicyState,
     read_path,
 )
+from attestlab_dashboards.ranges import DayRange
 from attestlab_dashboards.state import Reducer, set_parameter
 
+_TIME: Final = ("window", "since", "until")
 CONTEXT_EVENT: Final = "at:"  # with the path of an attribute, the name of the event that sets its value
 
 
@@ -60,6 +62,22 @@ def _write_draft(state: PolicyState, value: str) -> PolicyState:
 
 def _choose_window(state: PolicyState, value: str) -> PolicyState:
     return state.change(window=value, since="", until="", page="") if value in WINDOWS else state
+
+
+def _choose_range(state: PolicyState, value: str) -> PolicyState:
+    try:
+        days = DayRange.parse(value)
+    except ValueError:
+        return state
+    return state.change(since=days.first.isoformat(), until=days.last.isoformat(), window="", page="")
+
+
+def _clear_filter(state: PolicyState, value: str) -> PolicyState:
+    """Replay all of the history again, or with `all` choose from the policies of every action too."""
+    if value not in ("time", "category", "all"):
+        return state
+    names = {"time": _TIME, "category": ("category",), "all": (*_TIME, "category")}[value]
+    return state.change(**dict.fromkeys((*names, "page"), ""))
 
 
 def _toggle_segment(state: PolicyState, value: str) -> PolicyState:
@@ -108,12 +126,13 @@ def _read_attribute(name: str) -> str | None:
 EVENTS: Final = EventTable(
     {
         **{name: set_parameter(name) for name in ("sweep", "second", "page", "example", "rule", "dialog")},
-        **{name: set_parameter(name, resets=["window", "page"]) for name in ("since", "until")},
         "policy": _choose_policy,
         "version": _choose_version,
         "category": _choose_category,
         "draft": _write_draft,
         "window": _choose_window,
+        "range": _choose_range,
+        "clear": _clear_filter,
         "segment": _toggle_segment,
         "load": _load_decision,
         "try": _try_change,

@@ -7,6 +7,7 @@ from typing import Final
 from attestlab_dashboards.pages import DashboardPage
 from attestlab_dashboards.policy.actions import ACTIONS
 from attestlab_dashboards.policy.events import EVENTS
+from attestlab_dashboards.policy.filters import PANE as CHIPS
 from attestlab_dashboards.policy.filters import draw_chips
 from attestlab_dashboards.policy.panes import (
     activation,
@@ -38,6 +39,7 @@ PAGE: Final = DashboardPage(
     panes=(
         answer.PANE,
         kpis.PANE,
+        CHIPS,
         draft.PANE,
         decision.PANE,
         matrix.PANE,

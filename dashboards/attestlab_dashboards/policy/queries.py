@@ -29,7 +29,7 @@ from attestlab_dashboards.policy.documents import (
     parse,
 )
 from attestlab_dashboards.policy.shared_loads import share
-from attestlab_dashboards.policy.state import NEW_POLICY, PolicyState
+from attestlab_dashboards.policy.state import NEW_POLICY, YESTERDAY, PolicyState
 
 POINTS: Final = 400  # of a curve, and of a map in all
 TEMPLATE: Final = """name = "Mint: minimum trust"
@@ -253,10 +253,15 @@ def find_window(lab: Lab, state: PolicyState) -> Window:
     """Find the window: a number of days ends at the newest decision; without bounds it has all decisions."""
     since = _read_day(state.since) if state.since else None
     until = _read_day(state.until) + timedelta(days=1) if state.until else None
-    if state.window != "all":
-        newest = load_newest_decision(lab)
-        since = None if newest is None else newest - timedelta(days=int(state.window.removesuffix("d")))
-    return since, until
+    if state.window == "all":
+        return since, until
+    newest = load_newest_decision(lab)
+    if newest is None:
+        return None, until
+    if state.window == YESTERDAY:
+        midnight = datetime.combine(newest.date(), time(), UTC)
+        return midnight - timedelta(days=1), midnight
+    return newest - timedelta(days=int(state.window.removesuffix("d"))), until
 
 
 def load_newest_decision(lab: Lab) -> datetime | None:

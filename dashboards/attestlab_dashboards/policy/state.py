@@ -7,13 +7,13 @@ import binascii
 import re
 import zlib
 from collections.abc import Mapping
-from datetime import date
 from typing import Final, Self
 from urllib.parse import parse_qsl, urlencode
 
 import param
 
 from attestlab.policy.language.attributes import PATH, PATH_LENGTH
+from attestlab_dashboards.ranges import DayRange, read_day
 from attestlab_dashboards.state import NO_ADDRESS, PageState, Value, choice, matching, page_number, read_uuid
 
 MAX_ADDRESS_CHARS: Final = 2_000  # of a draft in the address; a longer one is kept in the window
@@ -23,7 +23,8 @@ MAX_CONTEXT_VALUES: Final = 40
 MAX_NUMBER: Final = 1_000_000
 DEFAULT_SEGMENTS: Final = ("jurisdiction", "trust_tier", "risk_rating")
 CATEGORIES: Final = ("MINT", "VERIFY", "BUNDLE_EXPORT")
-WINDOWS: Final = ("all", "365d", "90d", "30d", "7d")
+YESTERDAY: Final = "yesterday"  # the last full UTC day before that of the newest decision
+WINDOWS: Final = ("all", "365d", "90d", "30d", "7d", YESTERDAY)
 DIALOGS: Final = ("save", "shadow", "activate", "archive")
 NEW_POLICY: Final = "new"
 KEPT_HERE: Final = "in-the-window"  # stands in an address for a draft that is too long for it
@@ -85,10 +86,6 @@ def _read_policy(text: str) -> str:
     return text if text == NEW_POLICY else read_uuid(text)
 
 
-def _read_day(text: str) -> str:
-    return date.fromisoformat(text).isoformat()
-
-
 def _read_rule(text: str) -> str:
     if not _RULE_ID.fullmatch(text):
         raise ValueError(f"{text!r} is not the id of a rule.")
@@ -131,8 +128,8 @@ class PolicyState(PageState):
     category = choice("", *CATEGORIES, doc="What the policies decide that are chosen from.")
     draft = Draft("", read=decode_draft, write=_write_draft, doc="The draft; empty for the version's own text.")
     window = choice(*WINDOWS, doc="The decisions that are replayed.")
-    since = Value("", read=_read_day, doc="The first day of the decisions that are replayed, such as 2026-11-02.")
-    until = Value("", read=_read_day, doc="The last day of the decisions that are replayed, such as 2026-11-02.")
+    since = Value("", read=read_day, doc="The first day of the decisions that are replayed, such as 2026-11-02.")
+    until = Value("", read=read_day, doc="The last day of the decisions that are replayed, such as 2026-11-02.")
     by: Value[tuple[str, ...]] = Value(
         DEFAULT_SEGMENTS,
         read=_read_segments,
@@ -155,6 +152,11 @@ class PolicyState(PageState):
     is_draft_lost = param.Boolean(
         default=False, doc="Whether the address is of a draft that another window keeps.", precedence=NO_ADDRESS
     )
+
+    @property
+    def own_range(self) -> DayRange | None:
+        """The days whose decisions are replayed, None unless both ends are given."""
+        return DayRange.parse(f"{self.since}/{self.until}") if self.since and self.until else None
 
     @classmethod
     def from_query(cls, query: Mapping[str, str], /) -> tuple[Self, tuple[str, ...]]:

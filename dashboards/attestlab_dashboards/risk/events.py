@@ -19,6 +19,7 @@ _CLEARED: Final[Mapping[str, Mapping[str, str]]] = {
     "about": {"about": ""},
     "score": {"min_score": "", "max_score": ""},
     "time": {"since": "", "until": ""},
+    "window": {"window": "", "since": "", "until": ""},
 }
 _FIRST_PAGE: Final = {"page": ""}
 _PLAIN: Final = ("by", "page", "signal", "graph", "depth", "cases_page", "rule_score", "rule_source", "rule_burst")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Final
 
 import orjson
@@ -10,7 +11,7 @@ import orjson
 from attestlab.risk.rules import ENTITY_MEMBERS, Entity
 from attestlab_dashboards.lake_query import PARAMETER, LakeQuery, write_literal
 from attestlab_dashboards.risk.state import RiskState, read_entity_key
-from attestlab_dashboards.risk.windows import Period, to_us
+from attestlab_dashboards.risk.windows import Period, TimeWindow, find_period, to_us
 
 _CONDITIONS: Final[Mapping[str, str]] = {
     "source": "source = $source",
@@ -91,15 +92,27 @@ def _times_of(period: Period) -> dict[str, object]:
 
 def _derive_times(state: RiskState) -> dict[str, str]:
     """Return the times of the period as SQL that reads the newest signal."""
-    length, step = (to_us(each) for each in state.shown_window[1:3])
-    last = f"(SELECT (epoch_us(max(occurred_at)) // {step} + 1) * {step} FROM signals)"
-    start = f"{to_us(state.since)}" if state.since else f"({last} - {length})"
+    step = to_us(state.shown_window.step)
+    window_start, window_end, first, last = _derive_window(state.shown_window)
+    start = f"{to_us(state.since)}" if state.since else first
     end = f"{to_us(state.until)}" if state.until else last
     before = f"({start} - ({end} - {start}))"
-    micros = {"window_start": f"({last} - {length})", "window_end": last, "start": start, "end": end, "before": before}
-    micros |= {"first": f"least({before}, {last} - {length})", "last": f"greatest({end}, {last})"}
+    micros = {"window_start": window_start, "window_end": window_end, "start": start, "end": end, "before": before}
+    micros |= {"first": f"least({before}, {window_start})", "last": f"greatest({end}, {window_end})"}
     times = {name: f"make_timestamptz({value})" for name, value in micros.items()}
     return {**times, **{f"{name}_us": value for name, value in micros.items()}, "step_us": str(step)}
+
+
+def _derive_window(window: TimeWindow) -> tuple[str, str, str, str]:
+    """Return SQL of the beginning and end of what charts show, and of what is counted, in microseconds since 1970."""
+    if window.days is not None:
+        period = find_period(window, window.days.start, None, None)
+        start, end, first, last = map(to_us, (period.window_start, period.window_end, period.start, period.end))
+        return f"{start}", f"{end}", f"{first}", f"{last}"
+    step, more = (to_us(timedelta(days=1)), 0) if window.is_past_day else (to_us(window.step), 1)
+    end_sql = f"(SELECT (epoch_us(max(occurred_at)) // {step} + {more}) * {step} FROM signals)"
+    start_sql = f"({end_sql} - {to_us(window.length)})"
+    return start_sql, end_sql, start_sql, end_sql
 
 
 _TIMES: Final = ("window_start", "window_end", "start", "end", "before", "first", "last")

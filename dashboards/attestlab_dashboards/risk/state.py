@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 import param
 
 from attestlab.risk.rules import NAME_PATTERN, Entity, EntityType
-from attestlab_dashboards.risk.windows import DEFAULT_WINDOW, WINDOWS, TimeWindow
+from attestlab_dashboards.risk.windows import DEFAULT_WINDOW, TimeWindow, find_window, read_window
 from attestlab_dashboards.state import PageState, Value, choice, matching, moment, page_number, read_uuid
 
 SORTS: Final = ("score", "signals", "escalated", "seen")
@@ -48,7 +48,9 @@ class RiskState(PageState):
 
     NAMES_IN_ADDRESS: ClassVar[Mapping[str, str]] = {"since": "from", "until": "to"}
 
-    window = choice(DEFAULT_WINDOW, *WINDOWS, doc="The window of time, up to the newest signal.")
+    window = Value(
+        DEFAULT_WINDOW, read=read_window, doc="The window of time, up to the newest signal, or an own range, from/to."
+    )
     source = _name(doc="The source of the signals; empty for all.")
     type = _name(doc="The type of the signals.")
     kind = choice("", *map(str, EntityType), doc="The kind of the entities that the signals are about.")
@@ -91,7 +93,7 @@ class RiskState(PageState):
     @property
     def shown_window(self) -> TimeWindow:
         """The window of time."""
-        return WINDOWS[self.window]
+        return find_window(self.window)
 
     @property
     def active_filters(self) -> tuple[str, ...]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+from attestlab_dashboards.ranges import DayRange, read_range
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+_DAY: Final = timedelta(days=1)
 
 
 class TimeWindow(NamedTuple):
@@ -16,16 +19,54 @@ class TimeWindow(NamedTuple):
     length: timedelta
     step: timedelta
     step_words: str
+    is_past_day: bool = False  # the last full UTC day before that of the newest signal
+    days: DayRange | None = None  # an own range, wherever the newest signal is
+
+    @property
+    def before(self) -> str:
+        """What the time before is called, to which numbers are compared."""
+        return "the time before" if self.days or self.is_past_day else f"previous {self.label}"
 
 
 WINDOWS: Final = {
     "24h": TimeWindow("24 hours", timedelta(hours=24), timedelta(hours=1), "an hour"),
+    "yesterday": TimeWindow("yesterday", timedelta(hours=24), timedelta(hours=1), "an hour", is_past_day=True),
     "7d": TimeWindow("7 days", timedelta(days=7), timedelta(hours=6), "in 6 hours"),
     "30d": TimeWindow("30 days", timedelta(days=30), timedelta(days=1), "a day"),
     "90d": TimeWindow("90 days", timedelta(days=90), timedelta(days=1), "a day"),
     "365d": TimeWindow("a year", timedelta(days=364), timedelta(days=7), "a week"),
 }
 DEFAULT_WINDOW: Final = "30d"
+_STEPS: Final = (
+    (2, timedelta(hours=1), "an hour"),
+    (14, timedelta(hours=6), "in 6 hours"),
+    (120, timedelta(days=1), "a day"),
+    (840, timedelta(days=7), "a week"),
+)
+"""Up to how many days of an own range have which step; longer ones have as many days a step as make 120 steps."""
+
+
+def read_window(text: str) -> str:
+    """Read the name of a window, or an own range of days.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    return text if text in WINDOWS else read_range(text)
+
+
+def find_window(name: str) -> TimeWindow:
+    """Find a window by its name, or that of an own range."""
+    return WINDOWS[name] if name in WINDOWS else _make_window(DayRange.parse(name))
+
+
+def _make_window(days: DayRange) -> TimeWindow:
+    length = days.end - days.start
+    for most, step, words in _STEPS:
+        if length.days <= most:
+            return TimeWindow("own range", length, step, words, days=days)
+    each = -(-length.days // 120)
+    return TimeWindow("own range", length, timedelta(days=each), f"in {each} days", days=days)
 
 
 class Period(NamedTuple):
@@ -66,7 +107,7 @@ class Period(NamedTuple):
 
 
 def find_period(window: TimeWindow, newest: datetime, since: datetime | None, until: datetime | None) -> Period:
-    """Find the period of a window, which ends with the step of the newest signal.
+    """Find the period of a window, which ends with the step of the newest signal, or of its own last day.
 
     It does not end now: where a source fell silent, or in a world of the past, the page would be empty.
 
@@ -74,7 +115,13 @@ def find_period(window: TimeWindow, newest: datetime, since: datetime | None, un
     >>> f"{period.start:%d %b} {period.end:%d %b}"
     '04 Oct 03 Nov'
     """
-    end = _EPOCH + (to_us(newest) // to_us(window.step) + 1) * window.step
+    if window.days is not None:
+        days, width = window.days, to_us(window.step)
+        first = _EPOCH + to_us(days.start) // width * window.step
+        last = _EPOCH - (-to_us(days.end) // width) * window.step
+        return Period(first, last, since or days.start, until or days.end, window.step)
+    step = _DAY if window.is_past_day else window.step
+    end = _EPOCH + (to_us(newest) // to_us(step) + (not window.is_past_day)) * step
     start = end - window.length
     return Period(start, end, since or start, until or end, window.step)
 

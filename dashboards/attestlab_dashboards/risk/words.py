@@ -104,19 +104,6 @@ def write_step(start: datetime, period: Period) -> str:
     text = day(start, period.window_end)
     if period.step < timedelta(days=1):
         return f"{text}, {start:%H:%M}"
-    return f"the week from {text}" if period.step > timedelta(days=1) else text
-
-
-def write_span(start: datetime, end: datetime) -> str:
-    """Write a span of time; whole days are inclusive, other times have their minute.
-
-    >>> from datetime import UTC
-    >>> write_span(datetime(2026, 10, 4, tzinfo=UTC), datetime(2026, 11, 3, tzinfo=UTC))
-    '4 Oct to 2 Nov'
-    """
-    if start.time() == end.time() == datetime.min.time():
-        last = end - timedelta(days=1)
-        return day(start, end) if last <= start else f"{day(start, end)} to {day(last, end)}"
-    same_day = day(start, end) == day(end, end)
-    until = f"{end:%H:%M}" if same_day else f"{day(end, end)}, {end:%H:%M}"
-    return f"{day(start, end)}, {start:%H:%M} to {until}"
+    if period.step == timedelta(days=1):
+        return text
+    return f"the week from {text}" if period.step.days == 7 else f"the {period.step.days} days from {text}"

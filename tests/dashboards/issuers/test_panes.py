@@ -140,7 +140,7 @@ def test_a_person_cannot_approve_their_own_request(service: Lab) -> None:
     ann, ben = (governance_story.sign_in(service, name) for name in ("ann", "ben"))
     waiting = next(str(each.id) for each in ben.issuers.requests(status="PENDING"))
     own, other = (find_button(draw(lab, "requests"), f"approve:{waiting}") for lab in (ben, ann))
-    assert 'disabled title="You cannot approve your own request."' in own
+    assert 'aria-disabled="true" aria-description="You cannot approve your own request."' in own
     assert "disabled" not in other
     assert "Withdraw" in draw(ben, "requests")
 
@@ -152,7 +152,9 @@ def find_button(markup: str, value: str) -> str:
 def test_the_state_of_an_issuer_disables_what_it_forbids(ann: Lab) -> None:
     press = id_of(ann, "Orchard Press")
     drawn = draw(ann, "issuer", IssuerState(issuer=press))
-    assert 'title="SUSPEND_ISSUER is not possible: the issuer is SUSPENDED."' in find_button(drawn, f"suspend:{press}")
+    assert 'data-tip="SUSPEND_ISSUER is not possible: the issuer is SUSPENDED."' in find_button(
+        drawn, f"suspend:{press}"
+    )
     assert "disabled" not in find_button(drawn, f"reinstate:{press}")
 
 

@@ -363,6 +363,7 @@ COPIED = {
     "stored": PolicyState(),
     "draft": PolicyState(draft=DRAFT),
     "window": PolicyState(draft=DRAFT, window="30d", until="2026-11-02"),
+    "yesterday": PolicyState(draft=DRAFT, window="yesterday"),
     "version": PolicyState(version=1),
     "new": PolicyState(policy=NEW_POLICY, category="VERIFY"),
 }

@@ -26,6 +26,8 @@ STATES = [
     RiskState(window="365d", source="login", entity=f"device:{DEVICE}"),
     RiskState(about=f"user:{HOSTILE_USER}", entity=f"user:{HOSTILE_USER}", graph=f"user:{HOSTILE_USER}"),
     RiskState(since=datetime(2026, 10, 31, tzinfo=UTC), until=datetime(2026, 11, 1, tzinfo=UTC), min_score=80),
+    RiskState(window="yesterday", kind="user"),
+    RiskState(window="2026-10-20/2026-11-01", min_score=20),
     RiskState(source="nothing", cases="resolved", rule_score=60.0, rule_source="login", rule_burst=2),
 ]
 EACH_STATE = pytest.mark.parametrize("state", STATES, ids=lambda state: str(state.to_query()))
@@ -104,6 +106,22 @@ def test_the_drawer_shows_factors_that_sum_to_the_score(story_lab: Lab) -> None:
     assert "<b>90.5</b>" in drawn
     assert 'role="dialog"' in drawn
     assert "&#34;device_id&#34;" in drawn  # the raw JSON of the signal
+
+
+def test_the_chosen_window_and_every_filter_have_their_chip(story_lab: Lab) -> None:
+    (month,) = draw(story_lab, RiskState(), ["chips"]).values()
+    state = RiskState(window="2026-10-20/2026-11-01", kind="user", min_score=20)
+    (own,) = draw(story_lab, state, ["chips"]).values()
+
+    assert "30 days: 4 Oct to 2 Nov" in month
+    assert 'data-ev="clear"' not in month
+    assert re.findall(r'data-ev="clear" data-v="(\w+)".*?al-line">(.*?)<', own) == [
+        ("window", "20 Oct to 1 Nov 2026"),
+        ("kind", "Entity: User"),
+        ("score", "Score 20 to 100"),
+        ("all", "Reset"),
+    ]
+    assert PAGE.events["clear"](state, "all") == RiskState()
 
 
 def test_a_closed_drawer_is_nothing(story_lab: Lab) -> None:

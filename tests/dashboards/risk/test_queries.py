@@ -28,6 +28,8 @@ STATES = [
     {"min_score": "60"},
     {"window": "7d"},
     {"window": "24h"},
+    {"window": "yesterday"},
+    {"window": "2026-10-20/2026-11-01", "kind": "user"},
     {"from": "2026-10-30T12:00Z", "to": "2026-11-01T00:00Z"},
     {"about": f"device:{DEVICE}"},
     {"about": "user:u-3", "max_score": "50"},
@@ -100,6 +102,12 @@ def test_a_window_ends_with_the_day_of_the_newest_signal(story_lab: Lab) -> None
     assert found.newest is not None
     assert found.newest <= NEWEST
     assert (f"{found.period.start:%F}", f"{found.period.end:%F}") == WINDOW
+
+
+def test_yesterday_is_the_day_before_that_of_the_newest_signal(story_lab: Lab) -> None:
+    period = load_overview(story_lab, RiskState(window="yesterday")).period
+
+    assert (f"{period.start:%F %T}", f"{period.end:%F %T}") == ("2026-11-01 00:00:00", "2026-11-02 00:00:00")
 
 
 def test_open_cases_are_those_of_the_list(story_lab: Lab) -> None:

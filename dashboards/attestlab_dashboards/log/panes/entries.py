@@ -26,6 +26,7 @@ from attestlab_dashboards.widgets import (
     empty,
     option_list,
     pager,
+    set_filters,
     table,
 )
 
@@ -182,9 +183,10 @@ def _draw_filters(data: EntryPage, state: LogState) -> Markup:
         types.append(chip(label, ev="type", v=kind, pressed=state.type == kind))
     return html(
         '<div class="chips lg-filters">{types}<label class="lg-choose"><span class="lbl">Issuer</span>'
-        '<select data-ev="issuer" data-key="issuer">{options}</select></label></div>',
+        '<select data-ev="issuer" data-key="issuer">{options}</select></label>{removable}</div>',
         types=join(types),
         options=option_list(_list_issuers(data, state), state.issuer),
+        removable=set_filters(_list_removable(data, state)),
     )
 
 
@@ -229,14 +231,16 @@ def _draw_issuer(row: EntryRow) -> Markup:
     )
 
 
-def _name_filters(data: EntryPage, state: LogState) -> str:
-    parts = []
+def _list_removable(data: EntryPage, state: LogState) -> Iterator[tuple[str, str]]:
     if state.type:
-        parts.append(f"type {describe_type(state.type).word}")
+        yield "type", f"type {describe_type(state.type).word}"
     if state.issuer:
-        parts.append(
-            "issuer " + next((name for issuer, name, _ in data.issuers if issuer == state.issuer), state.issuer)
-        )
+        name = next((name for issuer, name, _ in data.issuers if issuer == state.issuer), state.issuer)
+        yield "issuer", f"issuer {name}"
+
+
+def _name_filters(data: EntryPage, state: LogState) -> str:
+    parts = [words for _, words in _list_removable(data, state)]
     if parts and state.page == 1:
         return f"No entry has {' and '.join(parts)}."
     return f"Page {count(state.page)} is beyond the last one, {count(data.pages)}."

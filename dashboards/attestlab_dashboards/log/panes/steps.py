@@ -19,7 +19,7 @@ from attestlab_dashboards.log.step_views import InspectedStep, StepState
 from attestlab_dashboards.log.subject import MAX_TWINS, Subject, write_attestation_name
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
-from attestlab_dashboards.widgets import button, chip, empty
+from attestlab_dashboards.widgets import button, chip, disable, empty
 
 
 def copy_steps_python(state: LogState) -> str:
@@ -228,7 +228,7 @@ def _draw_flip(flip: Flip, words: str, evidence: EntryEvidence, state: LogState)
         'aria-pressed="{on}"{off}>{words}</button>',
         flip=flip.value,
         on="true" if state.flip is flip and not why else "false",
-        off=html(' disabled title="{why}"', why=why) if why else NOTHING,
+        off=disable(why),
         words=words,
     )
 

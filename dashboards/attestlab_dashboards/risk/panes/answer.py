@@ -15,12 +15,13 @@ from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.cells import read_number, read_text, read_whole
 from attestlab_dashboards.formats import count, percent, plural
 from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.ranges import write_span
 from attestlab_dashboards.risk.context import SharedLoad, load_period
 from attestlab_dashboards.risk.filters import IN_RANGE, bind, conditions_of, mentions, write_copy
 from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.state import PERIOD, RiskState, write_entity_key
 from attestlab_dashboards.risk.windows import Period, write_bounds
-from attestlab_dashboards.risk.words import KINDS, kind_of, label_of, write_span, write_step
+from attestlab_dashboards.risk.words import KINDS, kind_of, label_of, write_step
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.state import Picked
 

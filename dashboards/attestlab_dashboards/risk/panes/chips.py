@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from markupsafe import Markup
@@ -10,55 +11,77 @@ from markupsafe import Markup
 from attestlab import Lab
 from attestlab.risk.rules import EntityType
 from attestlab_dashboards.pages import Facts, Pane
+from attestlab_dashboards.ranges import draw_own_range, write_span
+from attestlab_dashboards.risk.context import load_period
 from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.state import RiskState, read_entity_key
 from attestlab_dashboards.risk.windows import WINDOWS
-from attestlab_dashboards.risk.words import KINDS, SCORE_BANDS, kind_of, label_of, name_of, write_span
+from attestlab_dashboards.risk.words import KINDS, SCORE_BANDS, kind_of, label_of, name_of
 from attestlab_dashboards.safe import html, join
-from attestlab_dashboards.widgets import chip, option_list
+from attestlab_dashboards.widgets import chip, option_list, set_filters
 
 
-def load_chip_names(lab: Lab, state: RiskState) -> dict[str, str]:
-    """Return the name of the issuer that the page is about, by its id; empty if it is about no issuer."""
+@dataclass(frozen=True)
+class ChipFacts:
+    """What chips name: the days of the window in words, and the issuer that the page is about, by its id."""
+
+    days: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+def load_chip_facts(lab: Lab, state: RiskState) -> ChipFacts:
+    """Load them."""
     entity = read_entity_key(state.about) if state.about else None
-    return load_issuer_names(lab, [entity.id]) if entity is not None and entity.type is EntityType.ISSUER else {}
+    is_issuer = entity is not None and entity.type is EntityType.ISSUER
+    period = load_period(lab, state.change(since="", until=""))
+    return ChipFacts(
+        write_span(period.start, period.end), load_issuer_names(lab, [entity.id]) if entity and is_issuer else {}
+    )
 
 
 def draw_chips(state: RiskState, _facts: Facts) -> Markup:
-    """Draw the filters before anything is loaded: an issuer is still called by its id."""
-    return draw_named_chips({}, state)
+    """Draw the filters before anything is loaded: without dates, and an issuer is still called by its id."""
+    return draw_named_chips(ChipFacts(), state)
 
 
-def draw_named_chips(names: Mapping[str, str], state: RiskState) -> Markup:
-    """Draw the windows, the choices of kind and score, and a removable chip for each other filter."""
-    windows = (
-        chip(window.label, ev="window", v=name, pressed=name == state.window) for name, window in WINDOWS.items()
-    )
+def draw_named_chips(facts: ChipFacts, state: RiskState) -> Markup:
+    """Draw the windows, the choices of kind and score, and a chip with a cross for each filter that is set."""
     kinds = [("", "all"), *((kind, words[0]) for kind, words in KINDS.items())]
     bands = [("0-100", "0 to 100"), *((band, band.replace("-", " to ")) for band in reversed(SCORE_BANDS))]
     scores = f"{state.min_score}-{state.max_score}"
     if scores not in dict(bands):
         bands.append((scores, scores.replace("-", " to ")))
     return html(
-        '{windows}<span class="sep"></span>{choices}{removable}',
-        windows=join(windows),
+        '{windows}{own}<span class="sep"></span>{choices}{removable}',
+        windows=join(_draw_window(name, facts, state) for name in WINDOWS),
+        own=draw_own_range("window", state.shown_window.days),
         choices=join(
             [_draw_select("Entity", "kind", state.kind, kinds), _draw_select("Score", "score", scores, bands)]
         ),
-        removable=join(
-            chip(label, ev="clear", v=name, pressed=True, removable=True)
-            for name, label in _list_removable(state, names)
-        ),
+        removable=set_filters(_list_removable(state, facts.names)),
     )
 
 
+def _draw_window(name: str, facts: ChipFacts, state: RiskState) -> Markup:
+    """Draw a window to choose; the chosen one has its dates."""
+    label, is_chosen = WINDOWS[name].label.capitalize(), name == state.window
+    words = f"{label}: {facts.days}" if is_chosen and facts.days else label
+    return chip(words, ev="window", v=name, pressed=is_chosen)
+
+
 def _list_removable(state: RiskState, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    if state.shown_window.days:
+        yield "window", state.shown_window.days.words
+    if state.since and state.until:
+        yield "time", f"Selected: {write_span(state.since, state.until)}"
     if state.source:
         yield "source", f"Source: {name_of(state.source)}"
     if state.type:
         yield "type", f"Type: {name_of(state.type)}"
-    if state.since and state.until:
-        yield "time", write_span(state.since, state.until)
+    if state.kind:
+        yield "kind", f"Entity: {kind_of(state.kind)}"
+    if "score" in state.active_filters:
+        yield "score", f"Score {state.min_score} to {state.max_score}"
     if state.about:
         entity = read_entity_key(state.about)
         yield "about", f"About {kind_of(entity.type)} {label_of(entity, names)}"
@@ -75,8 +98,8 @@ def _draw_select(label: str, ev: str, value: str, choices: Sequence[tuple[str, s
 
 PANE: Final = Pane(
     key="chips",
-    load=load_chip_names,
+    load=load_chip_facts,
     draw=draw_named_chips,
-    reads=("about",),
+    reads=("window", "about"),
     is_optional=True,
 )

@@ -18,7 +18,7 @@ from attestlab_dashboards.widgets import Kpi, Tone, kpi_strip
 def draw_kpis(overview: RiskOverview, state: RiskState) -> Markup:
     """Draw the five tiles."""
     now, before, steps = overview.now, overview.before, overview.steps
-    words = "the time before" if "time" in state.active_filters else f"previous {state.shown_window.label}"
+    words = "the time before" if "time" in state.active_filters else state.shown_window.before
     open_now, open_before, open_cases = overview.open_cases
     tiles = [
         _tile("Signals", now.signals, before.signals, [each.signals for each in steps], words),

@@ -15,12 +15,13 @@ from attestlab_dashboards.axes import draw_marks
 from attestlab_dashboards.formats import day
 from attestlab_dashboards.hues import hue_of
 from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.ranges import write_span
 from attestlab_dashboards.risk.density import encode_density
 from attestlab_dashboards.risk.overview import READS, RiskOverview, copy_overview_sql, export_signals, load_overview
 from attestlab_dashboards.risk.panes.answer import RiskAnswer, load_answer
 from attestlab_dashboards.risk.state import RiskState
 from attestlab_dashboards.risk.windows import Period, to_us, write_bounds
-from attestlab_dashboards.risk.words import name_of, write_span, write_step
+from attestlab_dashboards.risk.words import name_of, write_step
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import button, chip, empty, hint
 
