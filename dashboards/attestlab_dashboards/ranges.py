@@ -37,7 +37,7 @@ class DayRange(NamedTuple):
     @property
     def words(self) -> str:
         """The days in words, with their year."""
-        return write_days(self.start, self.end - _DAY)
+        return write_days(self.start, datetime.combine(self.last, time(), UTC))
 
     @property
     def start(self) -> datetime:
@@ -55,15 +55,6 @@ def _parse_day(text: str) -> date:
     if not FIRST_DAY <= found <= LAST_DAY:
         raise ValueError(f"{text!r} is not in the years {FIRST_DAY.year} to {LAST_DAY.year}.")
     return found
-
-
-def read_day(text: str) -> str:
-    """Read a day such as 2026-11-02.
-
-    Raises:
-        ValueError: it is none, or not of 2000 to 2099.
-    """
-    return _parse_day(text).isoformat()
 
 
 def read_range(text: str) -> str:

@@ -7,13 +7,14 @@ import binascii
 import re
 import zlib
 from collections.abc import Mapping
+from datetime import date
 from typing import Final, Self
 from urllib.parse import parse_qsl, urlencode
 
 import param
 
 from attestlab.policy.language.attributes import PATH, PATH_LENGTH
-from attestlab_dashboards.ranges import DayRange, read_day
+from attestlab_dashboards.ranges import DayRange
 from attestlab_dashboards.state import NO_ADDRESS, PageState, Value, choice, matching, page_number, read_uuid
 
 MAX_ADDRESS_CHARS: Final = 2_000  # of a draft in the address; a longer one is kept in the window
@@ -86,6 +87,10 @@ def _read_policy(text: str) -> str:
     return text if text == NEW_POLICY else read_uuid(text)
 
 
+def _read_day(text: str) -> str:
+    return date.fromisoformat(text).isoformat()
+
+
 def _read_rule(text: str) -> str:
     if not _RULE_ID.fullmatch(text):
         raise ValueError(f"{text!r} is not the id of a rule.")
@@ -128,8 +133,8 @@ class PolicyState(PageState):
     category = choice("", *CATEGORIES, doc="What the policies decide that are chosen from.")
     draft = Draft("", read=decode_draft, write=_write_draft, doc="The draft; empty for the version's own text.")
     window = choice(*WINDOWS, doc="The decisions that are replayed.")
-    since = Value("", read=read_day, doc="The first day of the decisions that are replayed, such as 2026-11-02.")
-    until = Value("", read=read_day, doc="The last day of the decisions that are replayed, such as 2026-11-02.")
+    since = Value("", read=_read_day, doc="The first day of the decisions that are replayed, such as 2026-11-02.")
+    until = Value("", read=_read_day, doc="The last day of the decisions that are replayed, such as 2026-11-02.")
     by: Value[tuple[str, ...]] = Value(
         DEFAULT_SEGMENTS,
         read=_read_segments,
@@ -156,7 +161,9 @@ class PolicyState(PageState):
     @property
     def own_range(self) -> DayRange | None:
         """The days whose decisions are replayed, None unless both ends are given."""
-        return DayRange.parse(f"{self.since}/{self.until}") if self.since and self.until else None
+        if not (self.since and self.until):
+            return None
+        return DayRange(*sorted(map(date.fromisoformat, (self.since, self.until))))
 
     @classmethod
     def from_query(cls, query: Mapping[str, str], /) -> tuple[Self, tuple[str, ...]]:

@@ -19,10 +19,9 @@ from attestlab_dashboards.policy.state import (
     decode_draft,
     encode_draft,
 )
-from attestlab_dashboards.ranges import FIRST_DAY, LAST_DAY
 
 PATHS = st.from_regex(PATH, fullmatch=True).filter(lambda path: len(path) <= PATH_LENGTH)
-DAYS = st.dates(FIRST_DAY, LAST_DAY).map(lambda day: day.isoformat())
+DAYS = st.dates().map(lambda day: day.isoformat())
 THRESHOLDS = st.builds("old-key|{}|{}".format, PATHS, st.sampled_from(["lt", "gte"]))
 STATES = st.builds(
     PolicyState,
