@@ -1,7 +1,7 @@
 """Which colour of the charts belongs to a name: always the same one, whatever else is shown or filtered.
 
-The colours are those of `tokens.css`. Names that the service gives have one that no other of them has in the same
-chart; any other name has one that follows from its letters, so two of those may share a colour.
+The colours are those of `tokens.css`. Names that are known have one that no other of them has in the same
+chart; any other name has one that follows from its letters, so it may share that with another one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 from zlib import crc32
 
-HUES: Final = ("c0", "c2", "c3", "c5", "c6", "c7", "c8")
+HUES: Final = ("c0", "c2", "c3", "c5", "c6", "c7", "c8", "c9", "c10", "c11", "c12")
 OTHER_HUE: Final = "c1"  # of all others together; the loud one, as their bursts are to be seen first
 PLAIN_HUE: Final = "c4"  # of what no name distinguishes
 _NAMED: Final[Mapping[str, str]] = {
@@ -22,11 +22,15 @@ _NAMED: Final[Mapping[str, str]] = {
     "velocity": "c6",
     "limits": "c7",
     "agent": "c8",
+    "payments": "c9",
+    "issuance": "c10",
+    "verification": "c11",
     # types of signals
     "ato": "c0",
     "geo_anomaly": "c2",
     "behavior": "c3",
     "deepfake": "c5",
+    "mutual_attestation": "c8",
 }
 
 

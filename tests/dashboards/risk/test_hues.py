@@ -35,9 +35,9 @@ def read_hues(timeline: RiskTimeline, names: Sequence[str]) -> list[str]:
     facets = {**timeline.overview.facets, "source": [FacetRow(name, 1) for name in names]}
     overview = replace(timeline.overview, series={name: [1] * steps for name in names}, facets=facets)
     drawn = when.draw_when(replace(timeline, overview=overview), RiskState())
-    legend = re.findall(r'class="rk-dot f-(c\d)"', drawn)
-    rows = re.findall(r'data-ev="source".*?<i class="f-(c\d)"', draw_what(overview, RiskState()))
-    columns = re.findall(r'<rect class="f-(c\d)"', drawn)
+    legend = re.findall(r'class="rk-dot f-(c\d+)"', drawn)
+    rows = re.findall(r'data-ev="source".*?<i class="f-(c\d+)"', draw_what(overview, RiskState()))
+    columns = re.findall(r'<rect class="f-(c\d+)"', drawn)
     assert legend == rows == columns[: len(names)]
     return legend
 
@@ -56,7 +56,7 @@ def test_other_names_never_change_the_colour_of_one(
 
 
 def test_the_names_of_the_service_have_different_colours() -> None:
-    sources = ("login", "session", "device", "media", "velocity", "limits", rules.AGENT_SOURCE)
+    sources = ("login", "session", "device", "media", "velocity", "limits", "payments", rules.AGENT_SOURCE)
     types = ("ato", "geo_anomaly", "behavior", "deepfake", "velocity")
 
     assert len({hues.hue_of(name) for name in sources}) == len(sources)

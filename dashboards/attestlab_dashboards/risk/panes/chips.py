@@ -52,7 +52,7 @@ def draw_named_chips(facts: ChipFacts, state: RiskState) -> Markup:
     if scores not in dict(bands):
         bands.append((scores, scores.replace("-", " to ")))
     return html(
-        '{windows}{own}<span class="sep"></span>{choices}{removable}',
+        '{windows}<span class="sep"></span>{choices}{own}{removable}',
         windows=join(_draw_window(name, facts, state) for name in WINDOWS),
         own=draw_own_range("window", state.shown_window.days),
         choices=join(
