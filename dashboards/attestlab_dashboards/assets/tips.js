@@ -74,6 +74,12 @@ globalThis.attestlabTips = (() => {
     shown = title = null;
   }
 
+  // The focus scrolls to what it reaches, and the tip goes along while that is seen; any other scrolling hides it.
+  function follow() {
+    const box = shown?.matches(":focus, :focus *, :has(:focus)") ? shown.getBoundingClientRect() : null;
+    box && box.bottom > 0 && box.top < innerHeight ? place(box, null) : hide();
+  }
+
   function point(event) {
     if (event.pointerType === "touch" || event.target === tip) return;
     const parts = find(event);
@@ -102,6 +108,6 @@ globalThis.attestlabTips = (() => {
   document.addEventListener("pointerover", point);
   document.addEventListener("click", tap);
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
-  addEventListener("scroll", hide, { passive: true, capture: true });
+  addEventListener("scroll", follow, { passive: true, capture: true });
   return { watch };
 })();

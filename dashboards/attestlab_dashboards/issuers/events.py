@@ -46,8 +46,9 @@ def close_question(state: IssuerState) -> IssuerState:
 EVENTS: Final[Mapping[str, Reducer[IssuerState]]] = {
     **{name: set_parameter(name, resets=_PAGES) for name in ("status", "tier", "risk", "jurisdiction")},
     **{name: set_parameter(name) for name in (*_PAGES, "trail_page", "since", "endpoint", "issuer")},
+    "range": set_parameter("range", resets=["page"]),
     "changed": show_changed,
-    "clear": clear_filters(FILTERS, resets=_PAGES),
+    "clear": clear_filters((*FILTERS, "range"), resets=_PAGES),
     "sort": set_parameter("sort", resets=["page"]),
     "actor": set_parameter("actor", resets=["trail_page"]),
     "age_limit": set_parameter("age_limit", resets=["keys_page"]),

@@ -9,11 +9,19 @@ from markupsafe import Markup
 
 from attestlab.issuers.rules import IssuerStatus
 from attestlab_dashboards import widgets
-from attestlab_dashboards.issuers.state import IssuerState
+from attestlab_dashboards.issuers.state import YESTERDAY, IssuerState
 from attestlab_dashboards.issuers.words import RISKS, TIERS, write_word
 from attestlab_dashboards.pages import Facts
+from attestlab_dashboards.ranges import draw_own_range
 from attestlab_dashboards.safe import NOTHING, html, join
 
+_RANGES: Final = {
+    YESTERDAY: "yesterday",
+    "7d": "7 days",
+    "30d": "30 days",
+    "90d": "90 days",
+    "365d": "a year",
+}
 _CHANGED: Final = "Changed since first mint"
 
 
@@ -26,12 +34,30 @@ def draw_filters(state: IssuerState, _facts: Facts) -> Markup:
             draw_choice("Risk", "risk", RISKS, state.risk),
             _draw_country(state.jurisdiction),
             NOTHING if state.changed else widgets.chip(_CHANGED, ev="changed", v="1", pressed=False),
-            widgets.set_filters((name, _describe_filter(state, name)) for name in state.active_filters),
+            _draw_range(state),
+            draw_own_range("range", state.own_range),
+            widgets.set_filters((name, _describe_filter(state, name)) for name in _list_set(state)),
         ]
     )
 
 
+def _list_set(state: IssuerState) -> list[str]:
+    return [*state.active_filters, *(["range"] if state.own_range else [])]
+
+
+def _draw_range(state: IssuerState) -> Markup:
+    """Draw the choice of the time over which failed verifications are counted."""
+    shown = [*_RANGES.items(), *([(state.range, "own range")] if state.own_range else [])]
+    return html(
+        '<label class="chip is-choice">Failed checks: <select data-ev="range" data-key="choice:range">{options}'
+        "</select></label>",
+        options=widgets.option_list(shown, state.range),
+    )
+
+
 def _describe_filter(state: IssuerState, name: str) -> str:
+    if name == "range" and state.own_range:
+        return f"Failed checks: {state.own_range.words}"
     return _CHANGED if name == "changed" else f"{name.capitalize()}: {write_filter(state, name)}"
 
 

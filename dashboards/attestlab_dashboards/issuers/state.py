@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import param
 
 from attestlab.core.countries import ALPHA_2
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier, validate_kid
+from attestlab_dashboards.ranges import DayRange, read_range
 from attestlab_dashboards.state import PageState, Value, choice, matching, moment, page_number, read_uuid
 
-SORTS: Final = ("name", "status", "tier", "risk", "jurisdiction", "keys", "mints", "change", "last")
+SORTS: Final = ("name", "status", "tier", "risk", "jurisdiction", "keys", "mints", "failures", "change", "last")
+YESTERDAY: Final = "yesterday"
+RANGES: Final[Mapping[str, int]] = {"30d": 30, "7d": 7, YESTERDAY: 1, "90d": 90, "365d": 365}  # days
 AGE_LIMITS: Final = (90, 180, 365)  # days after which a key is due for rotation
 DEFAULT_AGE_LIMIT: Final = 365
 FILTERS: Final = ("status", "tier", "risk", "jurisdiction", "changed")
@@ -46,6 +50,10 @@ def _read_key(text: str) -> str:
     return str(KeyName.parse(text))
 
 
+def _read_range(text: str) -> str:
+    return text if text in RANGES else read_range(text)
+
+
 def _read_country(text: str) -> str:
     return matching("|".join(ALPHA_2))(text.upper())
 
@@ -63,6 +71,9 @@ class IssuerState(PageState):
     jurisdiction = Value("", read=_read_country, doc="The country of these issuers, as ISO 3166-1 alpha-2.")
     changed = param.Boolean(
         default=False, doc="Whether only issuers are listed whose standing changed since they first signed."
+    )
+    range = Value(
+        "30d", read=_read_range, doc="The time over which failed verifications are counted, or its days, from/to."
     )
     sort = choice(
         "-mints", *SORTS, *(f"-{name}" for name in SORTS), doc="The column that sorts the issuers; - means descending."
@@ -87,6 +98,11 @@ class IssuerState(PageState):
         else:
             is_complete = self.ask not in ("", ADD) and ("/" in self.about) == (self.ask in KEY_ASKS)
         return [] if is_complete else list(self.list_changed(("ask", "about")))
+
+    @property
+    def own_range(self) -> DayRange | None:
+        """The days of an own range, None for those that end now."""
+        return None if self.range in RANGES else DayRange.parse(self.range)
 
     @property
     def active_filters(self) -> tuple[str, ...]:

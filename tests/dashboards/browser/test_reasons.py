@@ -14,15 +14,19 @@ def test_the_reason_is_in_the_tip_and_a_press_does_nothing(windows: Windows) -> 
         off, tip, before = page.locator(OFF).first, page.get_by_role("tooltip"), read_number(page)
         why = off.get_attribute("aria-description")
         assert why
-        off.hover()
+        off.focus()
         assert tip.inner_text() == why
         page.keyboard.press("Escape")
-        off.focus()
+        assert not tip.is_visible()
+        off.hover()
         assert tip.inner_text() == why
         page.keyboard.press("Enter")
         assert read_number(page) == before
 
     with windows.visit("/dash/issuers", **HAND) as page:
-        page.locator(OFF).first.tap(force=True)  # Playwright waits for ever until it is enabled
+        off = page.locator(OFF).first
+        off.scroll_into_view_if_needed()
+        off.tap(force=True)  # Playwright waits for ever until it is enabled
+        page.get_by_role("tooltip").wait_for()
         assert page.get_by_role("tooltip").inner_text() == why
         assert page.locator("[role=dialog]").count() == 0

@@ -107,7 +107,7 @@ def test_the_answer_says_when_no_issuer_is_left(ann: Lab) -> None:
 def test_the_table_writes_status_risk_and_change_as_words(ann: Lab) -> None:
     rows = dict(re.findall(r'<tr data-row="([^"]*)">(.*?)</tr>', draw(ann, "issuers")))
     guild = read(rows[id_of(ann, "Maker Guild")])
-    assert guild.startswith("Maker Guild guild.example.org active Basic High DE 1 5 Low to High")
+    assert guild.startswith("Maker Guild guild.example.org active Basic High DE 1 5 0 Low to High")
     assert "suspended" in rows[id_of(ann, "Orchard Press")]
     assert 'class="is-change bad"' in rows[id_of(ann, "Maker Guild")]
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from attestlab import Lab
+from attestlab_dashboards.issuers.events import EVENTS
+from attestlab_dashboards.issuers.failures import find_days
 from attestlab_dashboards.issuers.impact import load_impact
 from attestlab_dashboards.issuers.overview import load_overview, write_overview_sql
 from attestlab_dashboards.issuers.panes import issuers
 from attestlab_dashboards.issuers.panes.drift import export_drift, load_drift, write_drift_sql
-from attestlab_dashboards.issuers.panes.issuers import export_listing, load_listing, write_listing_sql
+from attestlab_dashboards.issuers.panes.issuers import draw_table, export_listing, load_listing, write_listing_sql
 from attestlab_dashboards.issuers.panes.keys import export_lanes, load_lanes, write_lanes_sql
 from attestlab_dashboards.issuers.panes.loss import export_affected, load_loss, write_loss_sql
 from attestlab_dashboards.issuers.panes.requests import export_open_requests, load_open_requests, write_requests_python
@@ -21,6 +23,7 @@ from attestlab_dashboards.issuers.panes.trail import TRAIL_ROWS, compose_trail, 
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.lake_query import write_python
 from support.governance_story import LOST_AT, MINTS
+from support.in_process_server import wait_until
 
 ALL = IssuerState()
 
@@ -76,7 +79,54 @@ def test_the_table_has_each_issuer_as_the_verbs_show_it(ann: Lab) -> None:
     assert (guild.risk_then, guild.tier_then, guild.worse) == ("LOW", "BASIC", guild.attestations)
 
 
-@pytest.mark.parametrize("sort", ["name", "-mints", "risk", "-last", "-change"])
+RANGES = ["30d", "7d", "yesterday", "2026-10-20/2026-11-01", "2000-01-01/2000-01-02"]
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_failed_verifications_are_those_of_the_range_and_of_as_long_a_time_before(ann: Lab, name: str) -> None:
+    state = IssuerState(range=name)
+    rows = ann.sql("SELECT issuer_id, valid, count, verified_at FROM verifications").df()
+    rows, days = rows[~rows.valid.astype(bool)], find_days(state, ann.now())
+    is_whole = name not in ("30d", "7d")
+    end = days.end if is_whole else ann.now() + timedelta(seconds=1)
+    start = days.start if is_whole else ann.now() - timedelta(days=int(name.removesuffix("d")))
+
+    for row in load_listing(ann, state).rows:
+        own = rows[rows.issuer_id == row.id]
+        now = own[(own.verified_at >= start) & (own.verified_at < end)]["count"].sum()
+        before = own[(own.verified_at >= start - (end - start)) & (own.verified_at < start)]["count"].sum()
+        assert (row.failures, row.failures_before) == (now, before)
+
+
+def wait_for_failures(lab: Lab, number: int) -> None:
+    counted = "SELECT coalesce(sum(count), 0)::BIGINT AS n FROM verifications WHERE NOT valid"
+    wait_until(lambda: next(iter(lab.sql(counted)))["n"], number)
+
+
+def test_the_issuer_whose_failures_rose_most_is_first(own_service: Lab, move_clock: Callable[[int], None]) -> None:
+    early, late = (own_service.issuers[name] for name in ("Northfield University", "Maker Guild"))
+    revoked = [next(own_service.attestations.list(issuer_id=each)) for each in (early, late)]
+    for each in revoked:
+        each.revoke("a test")
+    for _ in range(3):
+        own_service.verify(revoked[0])
+    wait_for_failures(own_service, 3)  # a verification is published a moment after its answer
+    move_clock(31)
+    for _ in range(4):
+        own_service.verify(revoked[1])
+    state = EVENTS["sort"](IssuerState(), "-failures")
+    wait_for_failures(own_service, 7)
+
+    rows = {row.name: row for row in load_listing(own_service, state).rows}
+
+    assert next(iter(rows)) == late.name
+    assert (rows[late.name].failures, rows[late.name].failures_before) == (4, 0)
+    assert (rows[early.name].failures, rows[early.name].failures_before) == (0, 3)
+    assert list(rows)[-1] == early.name
+    assert '<span class="sub bad">+4</span>' in draw_table(load_listing(own_service, state), state)
+
+
+@pytest.mark.parametrize("sort", ["name", "-mints", "risk", "-last", "-change", "-failures"])
 def test_the_table_is_sorted_in_both_directions(ann: Lab, sort: str) -> None:
     rows = load_listing(ann, IssuerState(sort=sort)).rows
     values = {
@@ -85,10 +135,11 @@ def test_the_table_is_sorted_in_both_directions(ann: Lab, sort: str) -> None:
         "risk": lambda row: ["LOW", "MEDIUM", "HIGH", "CRITICAL"].index(row.risk_rating),
         "last": lambda row: row.last_mint,
         "change": lambda row: row.worse,
+        "failures": lambda row: row.failures - row.failures_before,
     }[sort.removeprefix("-")]
     found = [values(row) for row in rows]
     assert found == sorted(found, reverse=sort.startswith("-"))
-    assert len(set(found)) > 1 or sort == "-last"  # the demo's clock stands
+    assert len(set(found)) > 1 or sort in ("-last", "-failures")  # the demo's clock stands
 
 
 def test_a_page_behind_the_last_one_is_the_last_one(ann: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,7 @@ def states(draw: st.DrawFn) -> IssuerState:
         risk=draw(st.sampled_from(["", "LOW", "CRITICAL"])),
         jurisdiction=draw(st.sampled_from(["", "CH", "NO"])),
         changed=draw(st.booleans()),
+        range=draw(st.sampled_from(["30d", "yesterday", "2026-10-20/2026-11-01"])),
         sort=draw(st.sampled_from(["", "-"])) + draw(st.sampled_from(SORTS)),
         page=draw(pages),
         drift_page=draw(pages),

@@ -13,6 +13,7 @@ from attestlab.client.analysis.rows import Rows
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count, plural, time_tag
+from attestlab_dashboards.issuers.failures import FAILURE_COLUMNS, find_days, write_failures
 from attestlab_dashboards.issuers.filters import draw_nothing_found
 from attestlab_dashboards.issuers.panes.register import draw_register_button
 from attestlab_dashboards.issuers.standing import RISK_RANK, TIER_RANK, compose
@@ -25,7 +26,7 @@ from attestlab_dashboards.safe import html, join
 from attestlab_dashboards.widgets import PAGE_ROWS, TableColumn
 
 _COLUMNS: Final = """id, name, domain, status, trust_tier, risk_rating, jurisdiction, keys, old_keys, attestations,
-  mints, last_mint, tier_then, risk_then, worse"""
+  mints, failures, failures_before, last_mint, tier_then, risk_then, worse"""
 _ORDERS: Final[Mapping[str, str]] = {
     "name": "lower(name)",
     "status": "list_position(['ACTIVE', 'SUSPENDED', 'REVOKED'], status)",
@@ -34,6 +35,7 @@ _ORDERS: Final[Mapping[str, str]] = {
     "jurisdiction": "jurisdiction",
     "keys": "keys",
     "mints": "mints",
+    "failures": "failures - failures_before",
     "change": "worse",
     "last": "last_mint",
 }
@@ -53,6 +55,8 @@ class IssuerRow(NamedTuple):
     old_keys: int
     attestations: int
     mints: int
+    failures: int
+    failures_before: int
     last_mint: datetime | None
     tier_then: str | None
     risk_then: str | None
@@ -74,11 +78,11 @@ def compose_listing(state: IssuerState, *, page: int | None = None) -> LakeQuery
     """Compose the query of one page, or of all rows; a page behind the last one is the last one."""
     name, is_down = state.sort.removeprefix("-"), state.sort.startswith("-")
     order = f"{_ORDERS[name]} {'DESC' if is_down else 'ASC'} NULLS LAST, lower(name), id"
-    select = f"SELECT {_COLUMNS} FROM chosen ORDER BY {order}"
+    listed = f"(SELECT chosen.*, {FAILURE_COLUMNS} FROM chosen LEFT JOIN ({write_failures(state)}) ON issuer_id = id)"
     if page is None:
-        return compose(state, select)
+        return compose(state, f"SELECT {_COLUMNS} FROM {listed} ORDER BY {order}")
     paged = f"""SELECT {_COLUMNS}, count(*) OVER () AS issuers, max(mints) OVER () AS most_mints,
-  row_number() OVER (ORDER BY {order}) AS place FROM chosen
+  row_number() OVER (ORDER BY {order}) AS place FROM {listed}
 QUALIFY (place - 1) // {PAGE_ROWS} = least($page, (issuers - 1) // {PAGE_ROWS}) ORDER BY place"""
     return compose(state, paged, page=page - 1)
 
@@ -113,8 +117,9 @@ _HEADINGS: Final = (
     TableColumn("Jur.", phone=False, sort="jurisdiction", is_for_desks=True),
     TableColumn("Keys", "right", phone=False, sort="keys"),
     TableColumn("Mints, 30 days", "right", phone=False, sort="mints"),
-    TableColumn("Since its first mint", sort="change"),
-    TableColumn("Last mint", "right", sort="last"),
+    TableColumn("Failed checks", "right", sort="failures"),
+    TableColumn("Since its first mint", phone=False, sort="change"),
+    TableColumn("Last mint", "right", phone=False, sort="last"),
 )
 _ACTION: Final = TableColumn("Change of its standing", "right", phone=False, is_spoken_only=True)
 _SORTED_BY: Final = {
@@ -125,6 +130,7 @@ _SORTED_BY: Final = {
     "jurisdiction": "jurisdiction",
     "keys": "keys in use",
     "mints": "mints in the last 30 days",
+    "failures": "change of failed verifications",
     "change": "attestations whose issuer stood better",
     "last": "last mint",
 }
@@ -132,7 +138,9 @@ _SORTED_BY: Final = {
 
 def write_order(page: IssuerPage, state: IssuerState) -> str:
     """Write how many issuers there are, and their order."""
-    return f"{plural(page.issuers, 'issuer')}, by {_SORTED_BY[state.sort.removeprefix('-')]}"
+    days = find_days(state, page.now).words
+    order = f"{plural(page.issuers, 'issuer')}, by {_SORTED_BY[state.sort.removeprefix('-')]}"
+    return f"{order}. Failed checks: {days}, against as long a time before"
 
 
 def draw_table(page: IssuerPage, state: IssuerState) -> Markup:
@@ -161,6 +169,7 @@ def _draw_row(row: IssuerRow, page: IssuerPage, *, may_act: bool) -> list[Markup
         _draw_country(row),
         _draw_keys(row),
         _draw_mints(row, page.most_mints),
+        _draw_failures(row),
         _draw_changes(row),
         time_tag(row.last_mint, page.now) if row.last_mint else html('<span class="muted">never</span>'),
     ]
@@ -188,6 +197,19 @@ def _draw_keys(row: IssuerRow) -> Markup:
 def _draw_mints(row: IssuerRow, most: int) -> Markup:
     bar = widgets.share_bar(row.mints / most if most else 0.0, "c0")
     return html('<span class="is-mints">{bar}<span>{mints}</span></span>', bar=bar, mints=count(row.mints))
+
+
+def _draw_failures(row: IssuerRow) -> Markup:
+    """Draw the failed verifications, and how many more they are than in the time before."""
+    change = row.failures - row.failures_before
+    if not change:
+        return html("{failures}", failures=count(row.failures))
+    return html(
+        '{failures}<span class="sub {tone}">{change}</span>',
+        failures=count(row.failures),
+        tone="bad" if change > 0 else "good",
+        change=f"{change:+,}",
+    )
 
 
 def _draw_changes(row: IssuerRow) -> Markup:
@@ -219,7 +241,7 @@ PANE: Final = Pane(
     reading=write_order,
     load=load_listing,
     draw=draw_table,
-    reads=(*FILTERS, "sort", "page", "age_limit"),
+    reads=(*FILTERS, "range", "sort", "page", "age_limit"),
     scope=Scope.ISSUERS_READ.value,
     copy_sql=write_listing_sql,
     export=export_listing,
