@@ -103,7 +103,7 @@ def button(
 def disable(why: str) -> Markup:
     """Draw the attributes of a button that does nothing, with its reason; none without a reason.
 
-    The Tab key and a finger reach it, because its tip has the reason: nobody reads that of a `disabled` one.
+    The Tab key and a finger reach it, because its tip has the reason; they never reach a `disabled` one.
     """
     return html(' aria-disabled="true" aria-description="{why}" data-tip="{why}"', why=why) if why else NOTHING
 

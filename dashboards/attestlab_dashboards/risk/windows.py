@@ -107,7 +107,7 @@ class Period(NamedTuple):
 
 
 def find_period(window: TimeWindow, newest: datetime, since: datetime | None, until: datetime | None) -> Period:
-    """Find the period of a window, which ends with the step of the newest signal, or of its own last day.
+    """Find the period of a window, which ends with the step of the newest signal, or of the last day chosen.
 
     It does not end now: where a source fell silent, or in a world of the past, the page would be empty.
 

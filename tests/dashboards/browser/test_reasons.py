@@ -26,7 +26,7 @@ def test_the_reason_is_in_the_tip_and_a_press_does_nothing(windows: Windows) -> 
     with windows.visit("/dash/issuers", **HAND) as page:
         off = page.locator(OFF).first
         off.scroll_into_view_if_needed()
-        off.tap(force=True)  # Playwright waits for ever until it is enabled
+        off.tap(force=True)  # Playwright would wait until it is enabled
         page.get_by_role("tooltip").wait_for()
         assert page.get_by_role("tooltip").inner_text() == why
         assert page.locator("[role=dialog]").count() == 0
