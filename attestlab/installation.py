@@ -66,6 +66,7 @@ from attestlab.mail.service import Mails
 from attestlab.mail.transports import open_transport
 from attestlab.migrations.opening import open_records
 from attestlab.orgs import usage
+from attestlab.orgs.credential_uses import CredentialUses
 from attestlab.orgs.members import People
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.orgs.service import InitResult, Orgs
@@ -132,6 +133,7 @@ class Installation:
             on_account_opened=self.deliveries.open_account,
             is_further_address=account_store.is_further_address,
         )
+        self.credential_uses = CredentialUses(storage=storage, clock=clock)
         self.identity = Identity(
             storage=storage,
             keyring=keys,
@@ -139,6 +141,7 @@ class Installation:
             counters=self.counters,
             settings=settings,
             issuer=lambda: settings.token_issuer or self.log.log_id,
+            credential_uses=self.credential_uses,
         )
         self.password_resets = PasswordResets(
             storage=storage,
@@ -352,11 +355,12 @@ class Installation:
         return self.orgs.service_caller(operator)
 
     def sweep(self, tx: Transaction) -> None:
-        """Publish due usage events, and end overdue invitations, sign-ups and challenges; a server calls it often."""
+        """Publish due usage events, end what is overdue, and write last uses; a server calls it often."""
         metering.sweep(tx, now=self.clock.now())
         self.people.release_lapsed(tx)
         self.consumers.signups.drop_overdue(tx)
         self.agents.drop_overdue(tx)
+        self.credential_uses.write_due(tx)
 
     def expire(self, tx: Transaction, *, at_most: int = MAX_EXPIRIES_PER_WRITE) -> bool:
         """Make at most `at_most` expiries permanent, to hold the lock briefly; returns whether there may be more."""

@@ -19,6 +19,7 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.rows import Rows
 from attestlab.client.collections.agent_sessions import AgentSessionCollection
 from attestlab.client.collections.agents import AgentCollection
+from attestlab.client.collections.api_keys import ApiKeyCollection
 from attestlab.client.collections.attestations import AttestationCollection
 from attestlab.client.collections.audit import AuditCollection
 from attestlab.client.collections.base import DatasetCollection
@@ -37,6 +38,7 @@ from attestlab.client.collections.receipt_types import ReceiptTypeCollection
 from attestlab.client.collections.receipts import ReceiptCollection
 from attestlab.client.collections.risk import SignalCollection
 from attestlab.client.collections.runs import RunCollection
+from attestlab.client.collections.sessions import SessionCollection
 from attestlab.client.collections.votes import VoteRequestCollection
 from attestlab.client.collections.webhooks import WebhookCollection
 from attestlab.client.handles.base import Handle
@@ -55,6 +57,8 @@ NOUNS: dict[str, type] = {
     "challenges": ChallengeCollection,
     "lists": ListCollection,
     "people": PeopleCollection,
+    "api_keys": ApiKeyCollection,
+    "sessions": SessionCollection,
     "webhooks": WebhookCollection,
     "receipt_types": ReceiptTypeCollection,
     "receipts": ReceiptCollection,

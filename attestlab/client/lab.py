@@ -18,6 +18,7 @@ from attestlab.client.arguments import File
 from attestlab.client.cards import CardRow
 from attestlab.client.collections.agent_sessions import AgentSessionCollection
 from attestlab.client.collections.agents import AgentCollection
+from attestlab.client.collections.api_keys import ApiKeyCollection
 from attestlab.client.collections.attestations import AttestationCollection, MintOptions, mint
 from attestlab.client.collections.audit import AuditCollection
 from attestlab.client.collections.billing import BillingCollection
@@ -35,6 +36,7 @@ from attestlab.client.collections.receipt_types import ReceiptTypeCollection
 from attestlab.client.collections.receipts import ReceiptCollection
 from attestlab.client.collections.risk import SignalCollection
 from attestlab.client.collections.runs import RunCollection
+from attestlab.client.collections.sessions import SessionCollection
 from attestlab.client.collections.votes import VoteRequestCollection
 from attestlab.client.collections.webhooks import WebhookCollection
 from attestlab.client.door import Door
@@ -97,6 +99,8 @@ class Lab:
         self.challenges = ChallengeCollection(self._client)
         self.lists = ListCollection(self._client)
         self.people = PeopleCollection(self._client)
+        self.api_keys = ApiKeyCollection(self._client)
+        self.sessions = SessionCollection(self._client)
         self.webhooks = WebhookCollection(self._client)
         self.receipt_types = ReceiptTypeCollection(self._client)
         self.receipts = ReceiptCollection(self._client)

@@ -1,9 +1,10 @@
-"""The tokens of a session as their wire model."""
+"""Sessions and their tokens as wire models."""
 
 from attestlab.core.row_rendering import RowRenderer
 from attestlab.identity import rules
-from attestlab.identity.sessions import Tokens
-from attestlab.identity.shapes import TokensOut
+from attestlab.identity.sessions import SessionDetails, Tokens
+from attestlab.identity.shapes import SessionOut, TokensOut
+from attestlab.identity.tables import SessionRecord
 
 render_tokens = RowRenderer(
     TokensOut,
@@ -12,3 +13,4 @@ render_tokens = RowRenderer(
     expires_in=lambda _: rules.ACCESS_TOKEN_TTL_S,
     refresh_expires_in=lambda _: int(rules.REFRESH_TOKEN_TTL.total_seconds()),
 )
+render_session = RowRenderer(SessionOut, SessionDetails, parts={"row": SessionRecord})

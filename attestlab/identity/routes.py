@@ -1,6 +1,7 @@
 """HTTP routes for sign-in, tokens and the current user."""
 
 from dataclasses import asdict
+from functools import partial
 from typing import Literal
 from uuid import UUID
 
@@ -8,7 +9,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AuthInvalid, RateLimited
 from attestlab.core.records.actors import ActorType
 from attestlab.identity.password_resets import NewPassword, PasswordResets
-from attestlab.identity.rendering import render_tokens
+from attestlab.identity.rendering import render_session, render_tokens
 from attestlab.identity.service import AuthenticatedUser, Identity
 from attestlab.identity.shapes import (
     AcceptedOut,
@@ -20,17 +21,21 @@ from attestlab.identity.shapes import (
     PasswordIn,
     PasswordResetIn,
     RefreshIn,
+    SessionOut,
+    SessionsQuery,
     TokenKeysOut,
     TokensOut,
 )
 from attestlab.orgs.rules import Caller
 from attestlab.web.executor import Executor
+from attestlab.web.paging import Page, decode_id, split_page
 from attestlab.web.request import Request
 from attestlab.web.response import CommittedError
 from attestlab.web.routing.authorization import PUBLIC, Requirement
 from attestlab.web.routing.routes import Routes
 
 routes = Routes("identity")
+_SESSIONS = "sessions"
 _CACHE_CONTROL = "public, max-age=300"
 _CREDENTIAL_TYPES: dict[ActorType, Literal["api_key", "jwt", "service", "agent_session"]] = {
     "API_KEY": "api_key",
@@ -88,6 +93,31 @@ def sign_out(body: LogoutIn | None, tx: Transaction, caller: Caller, identity: I
     """
     refresh_token = None if body is None else body.refresh_token
     identity.sessions.sign_out(caller=caller, refresh_token=refresh_token, tx=tx)
+
+
+@routes.get("/v1/auth/sessions", scope=Requirement(user_only=True))
+async def list_sessions(
+    query: SessionsQuery, caller: Caller, identity: Identity, executor: Executor
+) -> Page[SessionOut]:
+    """List the open sessions of the signed-in person, newest first; an owner or admin also lists those of others.
+
+    A session begins with a login, and is over with a logout, or 30 days after its last refresh.
+    """
+    before = decode_id(_SESSIONS, query.cursor)
+    found = await executor.run_in_thread(
+        partial(identity.sessions.list_page, query, caller=caller, before=before, limit=query.limit + 1)
+    )
+    shown, cursor = split_page(found, limit=query.limit, kind=_SESSIONS, position=lambda each: [str(each.row.id)])
+    return Page[SessionOut](items=[render_session(each) for each in shown], next_cursor=cursor)
+
+
+@routes.delete("/v1/auth/sessions/{id}", scope=Requirement(user_only=True), status=204)
+def end_session(id: UUID, tx: Transaction, caller: Caller, identity: Identity) -> None:
+    """End a session: its tokens are invalid from the next request on; one that has ended stays so.
+
+    An owner or admin also ends sessions of other people, but only an owner those of an owner.
+    """
+    identity.sessions.end(id, caller=caller, tx=tx)
 
 
 @routes.get("/.well-known/jwks.json", scope=PUBLIC, cache_control=_CACHE_CONTROL)

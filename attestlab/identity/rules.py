@@ -74,6 +74,7 @@ class SessionEndReason(StrEnum):
     REUSE = "reuse"
     PASSWORD = "password"
     DELETION = "deletion"
+    ENDED = "ended"
 
 
 class TokenPurpose(StrEnum):

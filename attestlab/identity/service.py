@@ -27,6 +27,7 @@ from attestlab.identity.sessions import Sessions, Tokens
 from attestlab.identity.store import Person
 from attestlab.identity.tokens import AccessTokens
 from attestlab.orgs import store as org_store
+from attestlab.orgs.credential_uses import CredentialUses
 from attestlab.orgs.rules import Caller
 from attestlab.settings import Settings
 
@@ -74,12 +75,19 @@ class Identity:
         counters: Counters,
         settings: Settings,
         issuer: Callable[[], str],
+        credential_uses: CredentialUses,
     ) -> None:
         self.storage = storage
         self.clock = clock
         self.counters = counters
         self.tokens = AccessTokens(storage=storage, keyring=keyring, issuer=issuer)
-        self.sessions = Sessions(storage=storage, clock=clock, tokens=self.tokens, key_prefix=settings.key_prefix)
+        self.sessions = Sessions(
+            storage=storage,
+            clock=clock,
+            tokens=self.tokens,
+            key_prefix=settings.key_prefix,
+            credential_uses=credential_uses,
+        )
 
     def authenticate(self, email: str, password: str, *, peer: str, now: datetime) -> AuthenticatedUser:
         """Return the person with this address and password; slow, whether the account exists or not.

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -17,17 +18,24 @@ from sqlalchemy import Connection
 from attestlab.core.clock import Clock
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Transaction
-from attestlab.core.errors import AuthInvalid
+from attestlab.core.errors import AuthInvalid, PermissionDenied
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.identity import rules, store
 from attestlab.identity.events import SuspiciousActivity
 from attestlab.identity.rules import Claims, SessionEndReason
+from attestlab.identity.shapes import SessionsQuery
 from attestlab.identity.store import Person
 from attestlab.identity.tables import RefreshTokenRecord, SessionRecord
 from attestlab.identity.tokens import AccessTokens
-from attestlab.orgs.rules import Caller
+from attestlab.orgs import role_rules
+from attestlab.orgs import store as org_store
+from attestlab.orgs.credential_uses import CredentialUses
+from attestlab.orgs.rules import Caller, Role
+from attestlab.orgs.tables import UserRecord
+
+_MANAGERS: Final = frozenset({Role.OWNER, Role.ADMIN})
 
 
 @dataclass(frozen=True)
@@ -38,17 +46,34 @@ class Tokens:
     refresh_token: str = field(repr=False)
 
 
+class SessionDetails(NamedTuple):
+    """A session with when it was last used, and whether it is the caller's current one."""
+
+    row: SessionRecord
+    last_used_at: datetime | None
+    current: bool
+
+
 class Sessions:
     """Sessions of signed-in people; `key_prefix` is the prefix of our refresh tokens.
 
     `tx` is the unit of work to join; without it, a verb commits its own.
     """
 
-    def __init__(self, *, storage: Storage, clock: Clock, tokens: AccessTokens, key_prefix: str) -> None:
+    def __init__(
+        self,
+        *,
+        storage: Storage,
+        clock: Clock,
+        tokens: AccessTokens,
+        key_prefix: str,
+        credential_uses: CredentialUses,
+    ) -> None:
         self.storage = storage
         self.clock = clock
         self.tokens = tokens
         self.key_prefix = key_prefix
+        self.credential_uses = credential_uses
 
     def authenticate(self, token: str, *, now: datetime) -> Caller:
         """Return the person of an access token, with their current permissions from the database.
@@ -60,6 +85,7 @@ class Sessions:
         caller = self.storage.cached_read(claims, lambda connection: _load_caller(connection, claims))
         if not claims.is_current(now):
             raise AuthInvalid(known=caller)
+        self.credential_uses.note(caller, at=now)
         return caller
 
     def authenticate_browser(self, refresh_token: str, *, now: datetime) -> Caller:
@@ -73,6 +99,7 @@ class Sessions:
         token, caller = self.storage.cached_read(name, lambda connection: _load_browser(connection, secret_sha256))
         if not _is_current(token, now):
             raise AuthInvalid(known=caller)
+        self.credential_uses.note(caller, at=now)
         return caller
 
     def begin(self, tx: Transaction, person: Person, *, at: datetime) -> Tokens:
@@ -102,6 +129,7 @@ class Sessions:
                 return self._end_reused(tx, caller, now)
             if not _is_current(token, now):
                 raise AuthInvalid(known=caller)
+            self.credential_uses.note(caller, at=now)
             deed = AuditContext(caller.tenant_id, caller, "refresh_token.use", now)
             audited_write.change(tx, store.refresh_tokens, token, {"used_at": now}, deed)
             return self._issue_tokens(tx, person, caller, now)
@@ -119,6 +147,44 @@ class Sessions:
     def end_all(self, tx: Transaction, user_id: UUID, reason: SessionEndReason, *, context: AuditContext) -> int:
         """End all sessions of a person; return their number."""
         return _end(tx, store.list_open_sessions(tx, user_id), reason, context)
+
+    def list_page(
+        self, query: SessionsQuery, *, caller: Caller, before: UUID | None = None, limit: int = 50
+    ) -> list[SessionDetails]:
+        """List the sessions that are open, newest first: the caller's own, another person's, or all of the tenant.
+
+        A person of whom the tenant knows nothing has none.
+
+        Raises:
+            PermissionDenied: they are not the caller's own, and the caller is neither owner nor admin.
+        """
+        own_id = UUID(caller.actor_id)
+        user_id = None if query.everyone else query.user_id or own_id
+        if user_id != own_id:
+            _require_manager(caller)
+        with self.storage.read() as connection:
+            found = store.list_usable_sessions(
+                connection.execute, caller.tenant_id, user_id, now=self.clock.now(), before=before, limit=limit
+            )
+        last_uses = self.credential_uses.find_of_credentials([row.id for row in found])
+        return [SessionDetails(row, last_uses.get(row.id), str(row.id) == caller.credential_id) for row in found]
+
+    def end(self, session_id: UUID, *, caller: Caller, tx: Transaction | None = None) -> None:
+        """End a session of the caller or, as an owner or admin, of another person; one that has ended stays ended.
+
+        Raises:
+            NotFound: the tenant has no such session.
+            PermissionDenied: the caller may not end the sessions of this person.
+        """
+        with self.storage.write(tx) as tx:
+            session = store.get_session(tx.exec, session_id, tenant_id=caller.tenant_id)
+            if str(session.user_id) != caller.actor_id:
+                _require_manager(caller)
+                person = org_store.get_owned(tx.exec, UserRecord, session.user_id, tenant_id=caller.tenant_id)
+                role_rules.require_may_change(role_rules.parse_roles(person.roles), caller=caller)
+            if session.ended_at is None:
+                deed = AuditContext(caller.tenant_id, caller, "session.end", self.clock.now())
+                _end(tx, [session], SessionEndReason.ENDED, deed)
 
     def _issue_tokens(self, tx: Transaction, person: Person, caller: Caller, now: datetime) -> Tokens:
         secret = rules.compose_refresh_token(self.key_prefix, secrets.token_bytes(rules.REFRESH_TOKEN_BYTES))
@@ -184,6 +250,12 @@ def caller_of(person: Person, session_id: UUID, expires_at: datetime | None = No
         expires_at,
         person.addons,
     )
+
+
+def _require_manager(caller: Caller) -> None:
+    if not caller.roles & _MANAGERS:
+        message = "Only an owner or admin sees or ends the sessions of other people."
+        raise PermissionDenied(message, details={"required_roles": sorted(_MANAGERS)})
 
 
 def _end(tx: Transaction, ending: Sequence[SessionRecord], reason: SessionEndReason, context: AuditContext) -> int:

@@ -1,13 +1,16 @@
 """Wire models of sign-in, tokens and the current user (CONTRACT section 3)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import StringConstraints
+from pydantic import StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
 
 from attestlab.core.crypto.passwords import MAX_BYTES
+from attestlab.core.filters import NO_CONDITION, Filters
 from attestlab.core.shapes import In, Moment, Out, SecretText, Uuid, one_of
 from attestlab.orgs.rules import Plan, Realm
 from attestlab.orgs.shapes import InvitedEmail, RoleName, ScopeName
+from attestlab.web.paging import PageQuery
 
 SignInEmail = Annotated[str, StringConstraints(min_length=1, max_length=254)]
 Password = Annotated[str, StringConstraints(min_length=1, max_length=MAX_BYTES)]
@@ -81,6 +84,39 @@ class TokensOut(Out, source="CONTRACT 3"):
     """The token for the next refresh; it can be used once. Format: prefix, r_ and 43 base64url characters."""
     refresh_expires_in: int
     """The lifetime of the refresh token. Format: 2592000 seconds."""
+
+
+class SessionsQuery(PageQuery, Filters, wire_name="sessions_query", source="CONTRACT 8"):
+    """Whose sessions are listed: one's own, unless a person or everyone is named."""
+
+    user_id: Annotated[Uuid | None, NO_CONDITION] = None
+    """Only sessions of this person; by default one's own. Format: UUID, 36 characters."""
+    everyone: Annotated[bool, NO_CONDITION] = False
+    """Whether those of all people of the tenant are listed, instead of one person's. Format: true or false."""
+
+    @model_validator(mode="after")
+    def _require_one(self) -> Self:
+        if self.everyone and self.user_id is not None:
+            message = "Sessions are listed of everyone or of one person. Leave out `user_id` or `everyone`."
+            raise PydanticCustomError("conflicting_names", message)
+        return self
+
+
+class SessionOut(Out, wire_name="session", source="CONTRACT 8"):
+    """A session of a person that is open, from their login on; it is over 30 days after its last refresh."""
+
+    id: Uuid
+    """The session. Format: UUID, 36 characters."""
+    user_id: Uuid
+    """The person. Format: UUID, 36 characters."""
+    created_at: Moment
+    """When the person signed in. Format: RFC 3339 date-time, UTC, milliseconds."""
+    last_used_at: Moment | None
+    """When it was last used, within five minutes; null if it was not used since the login.
+    Format: RFC 3339 date-time, UTC, milliseconds.
+    """
+    current: bool
+    """Whether it is the session of this request. Format: true or false."""
 
 
 class CredentialOut(Out, wire_name="me_credential", source="CONTRACT 3"):

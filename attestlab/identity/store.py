@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, exists, select
 
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, short_repr, table_of
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.errors import NotFound
 from attestlab.identity.tables import (
     MailedToken,
     MailedTokenRecord,
@@ -125,6 +126,40 @@ def list_open_sessions(tx: Transaction, user_id: UUID) -> list[SessionRecord]:
     """List a person's open sessions, for an update."""
     ongoing = select(*sessions.c).where(sessions.c.user_id == user_id, sessions.c.ended_at.is_(None))
     return fetch_all(tx.exec(ongoing.order_by(sessions.c.id)), SessionRecord)
+
+
+def get_session(execute: Execute, session_id: UUID, *, tenant_id: UUID) -> SessionRecord:
+    """Return a session of a person of the tenant, for an update.
+
+    Raises:
+        NotFound: the tenant has no such session.
+    """
+    mine = select(*sessions.c).where(sessions.c.id == session_id, sessions.c.tenant_id == tenant_id)
+    row = fetch_one(execute(mine), SessionRecord)
+    if row is None:
+        raise NotFound("session", session_id)
+    return row
+
+
+def list_usable_sessions(
+    execute: Execute, tenant_id: UUID, user_id: UUID | None, *, now: datetime, before: UUID | None, limit: int
+) -> list[SessionRecord]:
+    """List the sessions that can still be used, newest first; without `user_id` those of all people of the tenant.
+
+    A session has one refresh token that is unused, so it is over once that has expired.
+    """
+    is_refreshable = exists().where(
+        refresh_tokens.c.session_id == sessions.c.id,
+        refresh_tokens.c.used_at.is_(None),
+        refresh_tokens.c.expires_at > now,
+    )
+    people = select(users.c.id).where(users.c.tenant_id == tenant_id)
+    if user_id is not None:
+        people = people.where(users.c.id == user_id)
+    query = select(*sessions.c).where(sessions.c.user_id.in_(people), sessions.c.ended_at.is_(None), is_refreshable)
+    if before is not None:
+        query = query.where(sessions.c.id < before)
+    return fetch_all(execute(query.order_by(sessions.c.id.desc()).limit(limit)), SessionRecord)
 
 
 def list_sessions(execute: Execute, user_id: UUID) -> list[SessionRecord]:

@@ -6,6 +6,7 @@ from attestlab.core.db.transaction import Transaction
 from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs import scope_rules
 from attestlab.orgs.api_keys import ApiKeys
+from attestlab.orgs.credential_uses import CredentialUses
 from attestlab.orgs.rules import Caller, Realm, Role
 from attestlab.orgs.shapes import ApiKeyIn, ApiKeyMadeOut, ApiKeyOut, CompromiseIn, ConsumerKeyIn, RevokeApiKeyIn
 from attestlab.orgs.tables import ApiKeyRecord
@@ -25,8 +26,10 @@ def _list_scopes(row: ApiKeyRecord) -> list[str]:
     return scope_rules.format_scopes(scopes).split()
 
 
-_render_key = RowRenderer(ApiKeyOut, ApiKeyRecord, scopes=_list_scopes)
-_render_made_key = RowRenderer(ApiKeyMadeOut, ApiKeyRecord, computed=["secret"], scopes=_list_scopes)
+_render_key = RowRenderer(ApiKeyOut, ApiKeyRecord, computed=["last_used_at"], scopes=_list_scopes)
+_render_made_key = RowRenderer(
+    ApiKeyMadeOut, ApiKeyRecord, computed=["secret"], scopes=_list_scopes, last_used_at=lambda _: None
+)
 
 
 @routes.post(
@@ -52,41 +55,58 @@ def create_api_key(
 
 
 @routes.get("/v1/api-keys", scope=_MANAGERS)
-def list_api_keys(query: PageQuery, caller: Caller, api_keys: ApiKeys) -> Page[ApiKeyOut]:
+def list_api_keys(
+    query: PageQuery, caller: Caller, api_keys: ApiKeys, credential_uses: CredentialUses
+) -> Page[ApiKeyOut]:
     """List the tenant's API keys, newest first, including revoked ones.
 
     Keys are recognised by name and prefix; their secrets cannot be read again.
     """
-    return _page(query, caller, api_keys)
+    return _page(query, caller, api_keys, credential_uses)
 
 
 @routes.get("/v1/api-keys/{id}", scope=_MANAGERS)
-def get_api_key(id: UUID, caller: Caller, api_keys: ApiKeys) -> ApiKeyOut:
+def get_api_key(id: UUID, caller: Caller, api_keys: ApiKeys, credential_uses: CredentialUses) -> ApiKeyOut:
     """Get one API key.
 
     The response has its status and scopes, not its secret.
     """
-    return _render_key(api_keys.get(id, caller=caller))
+    row = api_keys.get(id, caller=caller)
+    return _render_key(row, last_used_at=credential_uses.find_of_actors([id]).get(id))
 
 
 @routes.post("/v1/api-keys/{id}/revoke", scope=_MANAGERS)
 def revoke_api_key(
-    id: UUID, body: RevokeApiKeyIn | None, tx: Transaction, caller: Caller, api_keys: ApiKeys
+    id: UUID,
+    body: RevokeApiKeyIn | None,
+    tx: Transaction,
+    caller: Caller,
+    api_keys: ApiKeys,
+    credential_uses: CredentialUses,
 ) -> ApiKeyOut:
     """Revoke an API key permanently; the next request with it gets a 401.
 
     A second revocation changes nothing and has the same response.
     """
-    return _revoke(id, body, tx, caller, api_keys)
+    row = api_keys.revoke(id, reason=None if body is None else body.reason, caller=caller, tx=tx)
+    return _render_key(row, last_used_at=credential_uses.find_of_actors([id], tx=tx).get(id))
 
 
 @routes.post("/v1/api-keys/{id}/compromise", scope=_MANAGERS)
-def compromise_api_key(id: UUID, body: CompromiseIn, tx: Transaction, caller: Caller, api_keys: ApiKeys) -> ApiKeyOut:
+def compromise_api_key(
+    id: UUID,
+    body: CompromiseIn,
+    tx: Transaction,
+    caller: Caller,
+    api_keys: ApiKeys,
+    credential_uses: CredentialUses,
+) -> ApiKeyOut:
     """Flag an API key as compromised, which also revokes it.
 
     The flag remains visible, and the reason is audited.
     """
-    return _render_key(api_keys.compromise(id, reason=body.reason, caller=caller, tx=tx))
+    row = api_keys.compromise(id, reason=body.reason, caller=caller, tx=tx)
+    return _render_key(row, last_used_at=credential_uses.find_of_actors([id], tx=tx).get(id))
 
 
 @routes.post("/v1/consumer/api-keys", scope=_CONSUMERS, status=201, secret=True)
@@ -100,31 +120,36 @@ def create_consumer_key(body: ConsumerKeyIn, tx: Transaction, caller: Caller, ap
 
 
 @routes.get("/v1/consumer/api-keys", scope=_CONSUMERS)
-def list_consumer_keys(query: PageQuery, caller: Caller, api_keys: ApiKeys) -> Page[ApiKeyOut]:
+def list_consumer_keys(
+    query: PageQuery, caller: Caller, api_keys: ApiKeys, credential_uses: CredentialUses
+) -> Page[ApiKeyOut]:
     """List the consumer's own keys, newest first, including revoked and expired ones.
 
     Only the consumer who created them sees them.
     """
-    return _page(query, caller, api_keys)
+    return _page(query, caller, api_keys, credential_uses)
 
 
 @routes.post("/v1/consumer/api-keys/{id}/revoke", scope=_CONSUMERS)
 def revoke_consumer_key(
-    id: UUID, body: RevokeApiKeyIn | None, tx: Transaction, caller: Caller, api_keys: ApiKeys
+    id: UUID,
+    body: RevokeApiKeyIn | None,
+    tx: Transaction,
+    caller: Caller,
+    api_keys: ApiKeys,
+    credential_uses: CredentialUses,
 ) -> ApiKeyOut:
     """Revoke one of the consumer's own keys permanently.
 
     The next request with it gets a 401.
     """
-    return _revoke(id, body, tx, caller, api_keys)
+    row = api_keys.revoke(id, reason=None if body is None else body.reason, caller=caller, tx=tx)
+    return _render_key(row, last_used_at=credential_uses.find_of_actors([id], tx=tx).get(id))
 
 
-def _page(query: PageQuery, caller: Caller, api_keys: ApiKeys) -> Page[ApiKeyOut]:
+def _page(query: PageQuery, caller: Caller, api_keys: ApiKeys, credential_uses: CredentialUses) -> Page[ApiKeyOut]:
     rows = api_keys.list_page(caller=caller, before=decode_id(_LIST, query.cursor), limit=query.limit + 1)
     page_rows, cursor = split_page(rows, limit=query.limit, kind=_LIST, position=lambda row: [str(row.id)])
-    return Page[ApiKeyOut](items=[_render_key(row) for row in page_rows], next_cursor=cursor)
-
-
-def _revoke(key_id: UUID, body: RevokeApiKeyIn | None, tx: Transaction, caller: Caller, api_keys: ApiKeys) -> ApiKeyOut:
-    reason = None if body is None else body.reason
-    return _render_key(api_keys.revoke(key_id, reason=reason, caller=caller, tx=tx))
+    last_uses = credential_uses.find_of_actors([row.id for row in page_rows])
+    items = [_render_key(row, last_used_at=last_uses.get(row.id)) for row in page_rows]
+    return Page[ApiKeyOut](items=items, next_cursor=cursor)

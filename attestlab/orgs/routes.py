@@ -6,6 +6,7 @@ from uuid import UUID
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import Conflict, NotFound
 from attestlab.core.row_rendering import RowRenderer
+from attestlab.orgs.credential_uses import CredentialUses
 from attestlab.orgs.members import AcceptInvitation, People
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Caller, Scope
@@ -26,6 +27,7 @@ _render_org = RowRenderer(OrgOut, OrgRecord, return_origins=lambda row: json.loa
 _render_user = RowRenderer(
     UserOut,
     UserRecord,
+    computed=["last_used_at"],
     email=lambda row: row.invited_address or row.email,
     roles=lambda row: row.roles.split(),
     status=lambda row: row.status or UserStatus.ACTIVE.value,
@@ -76,14 +78,16 @@ def update_org(id: UUID, body: OrgPatch, tx: Transaction, caller: Caller, orgs: 
 
 
 @routes.get("/v1/users", scope=Scope.USERS_READ)
-def list_users(query: PageQuery, caller: Caller, people: People) -> Page[UserOut]:
+def list_users(query: PageQuery, caller: Caller, people: People, credential_uses: CredentialUses) -> Page[UserOut]:
     """List the tenant's people, newest first.
 
     Invited people are in the list before they accept.
     """
     rows = people.list_page(caller=caller, before=decode_id(_USERS, query.cursor), limit=query.limit + 1)
     page_rows, cursor = split_page(rows, limit=query.limit, kind=_USERS, position=lambda row: [str(row.id)])
-    return Page[UserOut](items=[_render_user(row) for row in page_rows], next_cursor=cursor)
+    last_uses = credential_uses.find_of_actors([row.id for row in page_rows])
+    items = [_render_user(row, last_used_at=last_uses.get(row.id)) for row in page_rows]
+    return Page[UserOut](items=items, next_cursor=cursor)
 
 
 @routes.post("/v1/users", scope=Scope.USERS_WRITE, status=201, headers=("Location",))
@@ -95,7 +99,7 @@ def invite_user(request: Request, body: UserIn, tx: Transaction, caller: Caller,
     """
     invited = people.invite(body, caller=caller, tx=tx)
     request.respond_headers["Location"] = f"/v1/users/{invited.id}"
-    return _render_user(invited)
+    return _render_user(invited, last_used_at=None)
 
 
 async def _prepare_joining(body: JoinIn, people: People, executor: Executor) -> AcceptInvitation:
@@ -109,25 +113,29 @@ def accept_invitation(body: JoinIn, prepared: AcceptInvitation, tx: Transaction,
 
     The person chooses a password, and can sign in from then on.
     """
-    return _render_user(people.join(prepared, name=body.name, tx=tx))
+    return _render_user(people.join(prepared, name=body.name, tx=tx), last_used_at=None)
 
 
 @routes.get("/v1/users/{id}", scope=Scope.USERS_READ)
-def get_user(id: UUID, caller: Caller, people: People) -> UserOut:
+def get_user(id: UUID, caller: Caller, people: People, credential_uses: CredentialUses) -> UserOut:
     """Get one person.
 
     The status says whether they may sign in.
     """
-    return _render_user(people.get(id, caller=caller))
+    row = people.get(id, caller=caller)
+    return _render_user(row, last_used_at=credential_uses.find_of_actors([id]).get(id))
 
 
 @routes.patch("/v1/users/{id}", scope=Scope.USERS_WRITE, raises=(Conflict,))
-def change_role(id: UUID, body: UserPatch, tx: Transaction, caller: Caller, people: People) -> UserOut:
+def change_role(
+    id: UUID, body: UserPatch, tx: Transaction, caller: Caller, people: People, credential_uses: CredentialUses
+) -> UserOut:
     """Change a person's role.
 
     It applies from their next request on. The last owner cannot lose the role, which is a 409.
     """
-    return _render_user(people.change_role(id, body.role, caller=caller, tx=tx))
+    row = people.change_role(id, body.role, caller=caller, tx=tx)
+    return _render_user(row, last_used_at=credential_uses.find_of_actors([id], tx=tx).get(id))
 
 
 @routes.delete("/v1/users/{id}", scope=Scope.USERS_WRITE, status=204, raises=(Conflict,))

@@ -79,6 +79,10 @@ class ApiKeyOut(Out, source="SPEC API key"):
     """Why it was revoked. Format: text, 1-1024 characters. Source: CONTRACT 3."""
     compromised_at: Moment | None
     """When it was flagged as compromised. Format: RFC 3339 date-time, UTC, milliseconds. Source: CONTRACT 3."""
+    last_used_at: Moment | None
+    """When it was last used, within five minutes; null if it never was.
+    Format: RFC 3339 date-time, UTC, milliseconds. Source: CONTRACT 8.
+    """
 
 
 class ApiKeyMadeOut(ApiKeyOut, source="SPEC API key"):
@@ -189,3 +193,7 @@ class UserOut(Out, source="CONTRACT 11"):
     """When they accepted it. Format: RFC 3339 date-time, UTC, milliseconds."""
     removed_at: Moment | None
     """When they were removed. Format: RFC 3339 date-time, UTC, milliseconds."""
+    last_used_at: Moment | None
+    """When they last used the service, within five minutes; null if they never did.
+    Format: RFC 3339 date-time, UTC, milliseconds. Source: CONTRACT 8.
+    """

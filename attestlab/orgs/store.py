@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection, Container
 from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -11,12 +11,14 @@ from sqlalchemy import Connection, Table, bindparam, func, or_, select
 
 from attestlab.core.db.tables import Execute, Record, fetch_all, fetch_one, short_repr, table_of
 from attestlab.core.db.transaction import Transaction
+from attestlab.core.db.upserts import Upsert
 from attestlab.core.errors import NotFound
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import ApiKeyStatus, Realm
 from attestlab.orgs.tables import (
     ApiKey,
     ApiKeyRecord,
+    CredentialUse,
     Org,
     OrgRecord,
     Tenant,
@@ -29,6 +31,8 @@ tenants = table_of(Tenant)
 orgs = table_of(Org)
 users = table_of(User)
 api_keys = table_of(ApiKey)
+uses = table_of(CredentialUse)
+KEEP_USES: Final = Upsert(uses, key=("credential_id",), change=lambda new: {"last_used_at": new.last_used_at})
 
 ADDRESSES_CHANGED: Final = "orgs.addresses_changed"  # in a transaction's memo once a person got or lost an address
 
@@ -127,6 +131,18 @@ def list_keys(execute: Execute, tenant_id: UUID) -> list[ApiKeyRecord]:
     """List all keys of a tenant, oldest first, also revoked ones."""
     query = select(*api_keys.c).where(api_keys.c.tenant_id == tenant_id).order_by(api_keys.c.id)
     return fetch_all(execute(query), ApiKeyRecord)
+
+
+def find_uses_of_actors(execute: Execute, actor_ids: Collection[UUID]) -> dict[UUID, datetime]:
+    """Find when keys or people last used a credential; those that never did are left out."""
+    query = select(uses.c.actor_id, func.max(uses.c.last_used_at)).where(uses.c.actor_id.in_(actor_ids))
+    return {row[0]: row[1] for row in execute(query.group_by(uses.c.actor_id))}
+
+
+def find_uses(execute: Execute, credential_ids: Collection[UUID]) -> dict[UUID, datetime]:
+    """Find when keys or sessions were last used; those that never were are left out."""
+    query = select(uses.c.credential_id, uses.c.last_used_at).where(uses.c.credential_id.in_(credential_ids))
+    return {row[0]: row[1] for row in execute(query)}
 
 
 def find_user_by_address(execute: Execute, address: str) -> UserRecord | None:

@@ -119,3 +119,20 @@ class ApiKeyRecord(NamedTuple):
 
 
 ApiKey = model_of(ApiKeyRecord, "api_keys")
+
+
+@short_repr
+class CredentialUseRecord(NamedTuple):
+    """When an API key or a person's session was last used, within some minutes; a lost row loses only this.
+
+    `actor_id` is the key itself, or the person whose session it is.
+    """
+
+    credential_id: Annotated[UUID, Field(primary_key=True)]
+    actor_id: UUID
+    last_used_at: datetime
+
+
+CredentialUse = model_of(
+    CredentialUseRecord, "credential_uses", Index("ix_credential_uses_of_actor", "actor_id", "last_used_at")
+)

@@ -180,6 +180,7 @@ PATH_PARAMETERS: Final[Mapping[str, str]] = {
     "simulations/{digest}": "The report. Format: SHA-256, 64 lowercase hex digits. Source: CONTRACT 9.",
     "verification-profiles/{id}": "The profile. Format: UUID, 36 characters. Source: CONTRACT 9.",
     "signals/{id}": "The signal. Format: UUID, 36 characters. Source: CONTRACT 8.",
+    "sessions/{id}": "The session of a person. Format: UUID, 36 characters. Source: CONTRACT 8.",
     "cases/{id}": "The case. Format: UUID, 36 characters. Source: CONTRACT 8.",
     "lists/{id}": "The list entry. Format: UUID, 36 characters. Source: CONTRACT 8.",
     "entities/{type}": "The type of the entity. Format: user, device, ip, document, session, issuer or attestation. "

@@ -262,6 +262,7 @@ def build_authenticator(lab: Installation) -> Authenticate:
         caller = lab.storage.cached_read(name, lambda connection: lab.orgs.authenticate(connection, credential.secret))
         if caller.expires_at is not None and request.now >= caller.expires_at:
             raise AuthInvalid(known=caller)
+        lab.credential_uses.note(caller, at=request.now)
         return caller
 
     return authenticate

@@ -77,6 +77,7 @@ FILTERS = {
     ("agent", "GET /v1/agent-sessions", "agent_id"),
     ("agent", "GET /v1/agents", "parent_agent_id"),
     ("person", "GET /v1/agents", "owner_user_id"),
+    ("person", "GET /v1/auth/sessions", "user_id"),
     ("agent", "GET /v1/orchestrations", "agent_id"),
     ("person", "GET /v1/risk/cases", "assignee_id"),
     ("person", "GET /v1/agents/review", "owner_user_id"),

@@ -175,6 +175,7 @@ def things_of(account: PartyClients) -> dict[str, str]:
         "/v1/billing/invoices": invoice_of(account),
         "/v1/orgs": account.with_key.get("/v1/orgs").json()[0]["id"],
         "/v1/users": account.with_key.post("/v1/users", json=member).json()["id"],
+        "/v1/auth/sessions": account.sign_in_again(),
         "/v1/api-keys": account.signed_in.post("/v1/api-keys", json=key).json()["id"],
         "PATCH /v1/consumer/emails/{email}": add_address(account, verified=True),
         "/v1/consumer/emails": add_address(account),
@@ -296,6 +297,7 @@ def test_no_list_contains_another_tenants_objects(access: AccessScenario) -> Non
         "policies",
         "users",
         "api-keys",
+        "auth/sessions",
         "orgs",
         "audit/events",
     }

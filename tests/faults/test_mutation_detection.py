@@ -35,7 +35,7 @@ SHORT_LIVED = {"risk_bulk_progress", "risk_velocity_events"} | {
 # When a trust score is computed again, which happens with the next evidence as well.
 OPERATIONAL = {
     *("webhook_endpoint_health", "webhook_deliveries", "webhook_attempts", "webhook_dispatch"),
-    *("agent_session_uses", "agent_trust_due", "protection_days", "billing_provider_events"),
+    *("credential_uses", "agent_session_uses", "agent_trust_due", "protection_days", "billing_provider_events"),
 }
 COVERED = [*sorted({table.name for table in metadata().sorted_tables} - SHORT_LIVED - OPERATIONAL), VERSION_TABLE]
 

@@ -150,6 +150,7 @@ WRITES_OF_ONE = set(
     DELETE /v1/platform/blog/posts/{id}
     DELETE /v1/risk/lists/{id}
     DELETE /v1/users/{id}
+    DELETE /v1/auth/sessions/{id}
     DELETE /v1/webhooks/endpoints/{id}
     PATCH /v1/agents/{id}
     PATCH /v1/consumer/inbox/{id}

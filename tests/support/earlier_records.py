@@ -161,6 +161,11 @@ def undo_revision_49(connection: Connection) -> None:
     connection.exec_driver_sql("CREATE INDEX ix_agents_of_tenant ON agents (tenant_id, id)")
 
 
+def undo_revision_50(connection: Connection) -> None:
+    """Drop the table of the last uses of keys and sessions."""
+    connection.exec_driver_sql("DROP TABLE credential_uses")
+
+
 UNDO = {
     26: undo_revision_26,
     27: undo_revision_27,
@@ -186,6 +191,7 @@ UNDO = {
     47: undo_revision_47,
     48: undo_revision_48,
     49: undo_revision_49,
+    50: undo_revision_50,
 }
 
 

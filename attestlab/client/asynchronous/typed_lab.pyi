@@ -24,6 +24,7 @@ from attestlab.agents.runs.bundle import RunReport
 from attestlab.client import policy_documents
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import File, When
+from attestlab.client.collections.api_keys import ApiKeyHandle, ApiKeyLike, CreatedApiKeyHandle
 from attestlab.client.collections.attestations import MintOptions
 from attestlab.client.collections.audit import AuditEventHandle
 from attestlab.client.collections.filters import (
@@ -43,12 +44,14 @@ from attestlab.client.collections.filters import (
     ReceiptFilterArgs,
     ReceiptTypeFilterArgs,
     RunFilterArgs,
+    SessionFilterArgs,
     SignalFilterArgs,
     VoteRequestFilterArgs,
 )
 from attestlab.client.collections.issuers import KeyLike, RequestLike
 from attestlab.client.collections.people import PersonHandle
 from attestlab.client.collections.receipts import ReceiptOptions
+from attestlab.client.collections.sessions import SessionHandle, SessionLike
 from attestlab.client.collections.signal_rows import BulkRows
 from attestlab.client.collections.what_ifs import PolicyOrDocument
 from attestlab.client.handles.agent_arguments import AgentChanges, AgentOptions
@@ -1255,6 +1258,38 @@ class AsyncPeopleNoun:
     async def names(self) -> dict[str, str]:
         """Return the names of all members by their id as text, as `actor_id` and the like have it."""
 
+class AsyncApiKeyNoun:
+    """The tenant's API keys, newest first, revoked ones included; for a signed-in owner or admin."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[ApiKeyHandle]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[ApiKeyHandle]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[ApiKeyHandle]: ...
+    async def compromise(self, key: ApiKeyLike, reason: str) -> ApiKeyHandle:
+        """Flag a key as compromised, which also revokes it."""
+    async def create(self, name: str, *, scopes: Iterable[str]) -> CreatedApiKeyHandle:
+        """Create a key with some of the caller's own scopes."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncListing[ApiKeyHandle]:
+        """List the keys of the tenant, newest first, revoked and expired ones included; there are no filters."""
+    async def revoke(self, key: ApiKeyLike, reason: str | None = None) -> ApiKeyHandle:
+        """Revoke a key permanently: the next request with it is refused."""
+
+class AsyncSessionNoun:
+    """The open sessions of the signed-in person, newest first; an owner or admin lists those of others, too."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[SessionHandle]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[SessionHandle]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[SessionHandle]: ...
+    async def end(self, session: SessionLike) -> None:
+        """End a session: its tokens are invalid from the next request on; one that has ended stays so."""
+    def list(self, *, limit: int | None = None, **filters: Unpack[SessionFilterArgs]) -> AsyncListing[SessionHandle]:
+        """List the open sessions of the caller, of another person, or of everyone, newest first."""
+
 class AsyncWebhookNoun:
     """The tenant's webhook endpoints, newest first; `lab.webhooks["Ledger"]` finds one by name, URL or id."""
     async def count(self) -> int:
@@ -1774,6 +1809,8 @@ class AsyncLab:
     challenges: AsyncChallengeNoun
     lists: AsyncListNoun
     people: AsyncPeopleNoun
+    api_keys: AsyncApiKeyNoun
+    sessions: AsyncSessionNoun
     webhooks: AsyncWebhookNoun
     receipt_types: AsyncReceiptTypeNoun
     receipts: AsyncReceiptNoun

@@ -67,6 +67,13 @@ class AgentSessionFilterArgs(TypedDict, total=False):
     status: Literal["active", "expired", "terminated"] | None
 
 
+class SessionFilterArgs(TypedDict, total=False):
+    """Filters of people's sessions: of one person, or of everyone."""
+
+    user_id: UUID | str | None
+    everyone: bool
+
+
 class ComplianceFilterArgs(TypedDict, total=False):
     """Filters of compliance checks."""
 

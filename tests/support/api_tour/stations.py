@@ -69,7 +69,18 @@ def visit_identity(tour: TourRecorder) -> None:
         tour.call("get_me", ada)
         passwords = {"current_password": PASSWORD, "new_password": "an even longer password"}
         tour.call("change_password", ada, passwords)
+        tour.call("list_sessions", ada, limit=1)
+        tour.call("end_session", ada, id=_sign_in_elsewhere(tour, passwords["new_password"]))
         tour.call("sign_out", ada, {"refresh_token": tokens["refresh_token"]})
+
+
+def _sign_in_elsewhere(tour: TourRecorder, password: str) -> str:
+    """Sign Ada in from another device; return the session."""
+    with make_client(tour.access.url) as elsewhere:
+        tokens = elsewhere.post("/v1/auth/login", json={"email": "ada@registry.example", "password": password}).json()
+    with make_client(tour.access.url, token=tokens["access_token"]) as other:
+        session: str = other.get("/v1/me").json()["credential"]["id"]
+    return session
 
 
 def visit_organizations(tour: TourRecorder) -> None:

@@ -1,0 +1,156 @@
+"""Sessions are listed with their last use and ended: one's own by each person, those of others by owners and admins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from attestlab.core.clock import FixedClock
+from attestlab.core.encoding import format_time
+from attestlab.identity import rules
+from attestlab.installation import Installation
+from attestlab.orgs import credential_uses
+from attestlab.orgs.credential_uses import CredentialUses
+from attestlab.orgs.rules import Caller, Plan, Scope
+from support.in_process_server import serve_in_thread
+from support.orgs import TenantClients, read_audit_trail
+
+SESSIONS = "/v1/auth/sessions"
+
+
+@pytest.fixture
+def tenant_clients(lab: Installation) -> Iterator[TenantClients]:
+    tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
+    with serve_in_thread(lab) as url:
+        yield TenantClients(lab, url, tenant)
+
+
+def read_sessions(client: httpx.Client, **query: Any) -> list[dict[str, Any]]:
+    answer = client.get(SESSIONS, params=query)
+    assert answer.status_code == 200, answer.text
+    items: list[dict[str, Any]] = answer.json()["items"]
+    return items
+
+
+def session_of(client: httpx.Client) -> str:
+    session: str = client.get("/v1/me").json()["credential"]["id"]
+    return session
+
+
+def write_uses(lab: Installation) -> None:
+    """What the sweep of a server does."""
+    with lab.storage.write() as tx:
+        lab.credential_uses.write_due(tx)
+
+
+@pytest.mark.both_engines
+def test_a_person_lists_their_open_sessions_with_the_last_use_and_ends_another_one(
+    tenant_clients: TenantClients, clock: FixedClock
+) -> None:
+    with tenant_clients.owner() as laptop, tenant_clients.owner() as phone:
+        on_laptop, on_phone = session_of(laptop), session_of(phone)
+        clock.advance(timedelta(minutes=7))
+
+        listed = read_sessions(laptop)
+        ended = laptop.delete(f"{SESSIONS}/{on_phone}")
+        again = laptop.delete(f"{SESSIONS}/{on_phone}")
+
+        used_at = format_time(clock.now())
+        assert [(each["id"], each["current"]) for each in listed] == [(on_phone, False), (on_laptop, True)]
+        assert (listed[1]["last_used_at"], listed[0]["last_used_at"]) == (used_at, listed[0]["created_at"])
+        assert (ended.status_code, again.status_code) == (204, 204)
+        assert phone.get("/v1/me").status_code == 401
+        assert [each["id"] for each in read_sessions(laptop)] == [on_laptop]
+    assert read_audit_trail(tenant_clients.lab, on_phone) == [("session.create", "USER"), ("session.end", "USER")]
+
+
+def test_owners_and_admins_see_and_end_the_sessions_of_others_but_only_owners_those_of_owners(
+    tenant_clients: TenantClients,
+) -> None:
+    (_, admin), (member_id, member) = tenant_clients.person("admin"), tenant_clients.person("member")
+    with tenant_clients.owner() as owner, admin, member:
+        of_owner, of_member = session_of(owner), session_of(member)
+
+        assert [each["id"] for each in read_sessions(admin, user_id=member_id)] == [of_member]
+        assert {of_owner, of_member} <= {each["id"] for each in read_sessions(owner, everyone=True)}
+        refused = [
+            member.get(SESSIONS, params={"everyone": True}),
+            member.get(SESSIONS, params={"user_id": str(uuid4())}),
+            member.delete(f"{SESSIONS}/{of_owner}"),
+        ]
+        assert [each.json()["details"]["required_roles"] for each in refused] == [["admin", "owner"]] * 3
+        assert admin.delete(f"{SESSIONS}/{of_owner}").json()["details"]["required_roles"] == ["owner"]
+        assert admin.delete(f"{SESSIONS}/{of_member}").status_code == 204
+        assert (member.get("/v1/me").status_code, owner.get("/v1/me").status_code) == (401, 200)
+
+
+def test_a_list_is_of_everyone_or_of_one_person(tenant_clients: TenantClients) -> None:
+    with tenant_clients.owner() as owner:
+        refused = owner.get(SESSIONS, params={"everyone": True, "user_id": str(uuid4())})
+
+        assert (refused.status_code, read_sessions(owner, user_id=str(uuid4()))) == (400, [])
+    assert "Leave out `user_id` or `everyone`" in refused.text
+
+
+def test_a_session_is_over_thirty_days_after_its_last_refresh(tenant_clients: TenantClients, clock: FixedClock) -> None:
+    with tenant_clients.owner() as first:
+        forgotten = session_of(first)
+    clock.advance(rules.REFRESH_TOKEN_TTL)
+
+    with tenant_clients.owner() as owner:
+        assert forgotten not in [each["id"] for each in read_sessions(owner)]
+
+
+@pytest.mark.both_engines
+def test_people_and_keys_have_their_last_use_which_the_records_keep(
+    tenant_clients: TenantClients, clock: FixedClock
+) -> None:
+    lab = tenant_clients.lab
+    member_id, member = tenant_clients.person("member")
+    with tenant_clients.owner() as owner, tenant_clients.with_key(Scope.ISSUERS_READ) as program, member:
+        unused = owner.post("/v1/api-keys", json={"name": "Unused", "scopes": ["issuers:read"]}).json()
+        program.get("/v1/issuers")
+        member.get("/v1/me")
+        write_uses(lab)
+        used_at = format_time(clock.now())
+        clock.advance(credential_uses.WRITE_INTERVAL)
+        lab.credential_uses._noted.clear()  # as after a restart
+
+        keys = {each["name"]: each["last_used_at"] for each in owner.get("/v1/api-keys").json()["items"]}
+        read = owner.get(f"/v1/api-keys/{unused['id']}").json()
+        person = owner.get(f"/v1/users/{member_id}").json()
+        assert keys == {"First key": None, "A key": used_at, "Unused": None}
+        assert (read["last_used_at"], person["last_used_at"]) == (None, used_at)
+        assert person in owner.get("/v1/users").json()["items"]
+
+
+def test_uses_are_written_once_a_minute(lab: Installation, clock: FixedClock) -> None:
+    caller = lab.operator_caller()
+    person = Caller(caller.tenant_id, "USER", str(uuid4()), frozenset(), "FREE", credential_id=str(uuid4()))
+    written = []
+    for _ in range(3):
+        lab.credential_uses.note(person, at=clock.now())
+        write_uses(lab)
+        written.append(not lab.credential_uses._noted)
+        clock.advance(credential_uses.WRITE_INTERVAL / 2)
+
+    assert written == [True, False, True]
+
+
+def test_the_memory_of_a_process_that_writes_nothing_is_bounded(
+    lab: Installation, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credential_uses, "MAX_NOTED", 2)
+    uses = CredentialUses(storage=lab.storage, clock=clock)
+    caller = lab.operator_caller()
+    ids = [uuid4() for _ in range(4)]
+    for each in ids:
+        key = Caller(caller.tenant_id, "API_KEY", str(each), frozenset(), "FREE", credential_id=str(each))
+        uses.note(key, at=clock.now())
+
+    assert [*uses.find_of_actors(ids)] == ids[:2]
