@@ -87,6 +87,7 @@ PAGES: Final = (
     PageEntry("log", "Log", "Proofs, entries and witnesses of the log"),
     PageEntry("issuers", "Issuers", "Issuers, their keys, requests, audit trail and webhooks"),
     PageEntry("agents", "Agents", "Agents, their sessions, rights and runs", Scope.AGENTS_READ),
+    PageEntry("access", "Access", "People, API keys, sessions and what each did", Scope.USERS_READ),
     PageEntry("usage", "Usage", "Plan, limits and invoices", Scope.BILLING_READ),
 )
 

@@ -15,6 +15,8 @@ _PATHS: Final[dict[str, LiteralString]] = {
     "log": '<path d="M12 4v6M6 20v-6h12v6M12 10v4"/><circle cx="12" cy="3.5" r="1.5"/>',
     "issuers": '<path d="M4 20h16M6 20V10M18 20V10M3 10l9-6 9 6zM10 20v-5h4v5"/>',
     "agents": '<rect x="5" y="8" width="14" height="11" rx="3"/><path d="M12 8V4M9 13v1M15 13v1M3 13v3M21 13v3"/>',
+    "access": '<circle cx="8" cy="8" r="3.5"/><path d="M2.5 20c.5-4 2.5-6 5.5-6s5 2 5.5 6M17 11v8M17 16h3"/>'
+    '<circle cx="17" cy="8" r="2.5"/>',
     "usage": '<path d="M4 20V4M4 20h16M8 16v-4M12 16V8M16 16v-6"/>',
     "api": '<path d="M6 3h9l4 4v14H6z"/><path d="M14 3v5h5"/>',
     "search": '<circle cx="11" cy="11" r="6"/><path d="M20 20l-4.5-4.5"/>',

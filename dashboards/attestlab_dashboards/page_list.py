@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from attestlab_dashboards.access.page import PAGE as ACCESS
 from attestlab_dashboards.agents.page import PAGE as AGENTS
 from attestlab_dashboards.issuers.page import PAGE as ISSUERS
 from attestlab_dashboards.log.page import PAGE as LOG
@@ -12,4 +13,4 @@ from attestlab_dashboards.policy.page import PAGE as POLICY
 from attestlab_dashboards.risk.page import PAGE as RISK
 from attestlab_dashboards.usage.page import PAGE as USAGE
 
-PAGES: Final[tuple[AnyPage, ...]] = (RISK, POLICY, LOG, ISSUERS, AGENTS, USAGE)
+PAGES: Final[tuple[AnyPage, ...]] = (RISK, POLICY, LOG, ISSUERS, AGENTS, ACCESS, USAGE)

@@ -120,28 +120,3 @@ def write_request(type: str, name: str, value: str | None) -> Markup:
         name=name,
         after=after.replace("{value}", write_word(value).lower() if value else ""),
     )
-
-
-_PAST: Final = {
-    **dict.fromkeys(("add", "create", "put"), "added"),
-    **dict.fromkeys(("update", "change"), "changed"),
-    **{"remove": "removed", "delete": "deleted", "revoke": "revoked", "suspend": "suspended", "resume": "resumed"},
-    **{"rotate": "rotated", "compromise": "reported as lost", "expire": "expired", "mint": "minted", "sign": "signed"},
-    **{"activate": "activated", "shadow": "ran in shadow", "archive": "archived", "set": "set", "use": "used"},
-    **{"open": "opened", "join": "added a signal to", "resolve": "resolved", "reopen": "opened again"},
-    **{"label": "made a label of", "assign": "assigned", "redact": "redacted", "kill": "stopped", "invite": "invited"},
-    **{"complete": "completed", "publish": "published", "approve": "approved", "reject": "rejected"},
-}
-_THINGS: Final = {"api_key": "an API key", "orgs": "an organization", "org": "an organization"}
-
-
-def describe_deed(action: str) -> str:
-    """Describe an action of the audit trail in words.
-
-    >>> describe_deed("risk_list_entry.add"), describe_deed("api_key.revoke"), describe_deed("policy.replay")
-    ('added a risk list entry', 'revoked an API key', 'did replay with a policy')
-    """
-    kind, _, verb = action.partition(".")
-    noun = kind.replace("_", " ")
-    thing = _THINGS.get(kind) or f"{'an' if noun[:1] in 'aeio' else 'a'} {noun}"
-    return f"{_PAST[verb]} {thing}" if verb in _PAST else f"did {verb.replace('_', ' ')} with {thing}"

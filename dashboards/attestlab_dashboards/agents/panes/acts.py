@@ -15,6 +15,7 @@ from attestlab_dashboards import widgets
 from attestlab_dashboards.agents.fleet import compose
 from attestlab_dashboards.agents.state import FILTERS, AgentsState
 from attestlab_dashboards.agents.words import plural
+from attestlab_dashboards.deeds import describe_deed
 from attestlab_dashboards.formats import time_tag
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
@@ -110,7 +111,7 @@ def draw_acts(page: ActPage, _state: AgentsState) -> Markup:
 
 
 def _draw_line(line: ActLine, page: ActPage) -> Markup:
-    words = _WORDS.get(line.action, line.action.replace(".", " ").replace("_", " "))
+    words = _WORDS.get(line.action) or describe_deed(line.action)
     about = html(
         '<button type="button" class="ag-name" data-ev="agent" data-v="{id}" data-key="act:{seq}">{name}</button>',
         id=line.agent_id,

@@ -17,11 +17,12 @@ from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.encoding import format_time
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import icons, widgets
+from attestlab_dashboards.deeds import describe_deed
 from attestlab_dashboards.formats import day, plural, utc
 from attestlab_dashboards.issuers.panes.requests import read_all_requests, read_names
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.issuers.viewer import Viewer, read_viewer_with_names
-from attestlab_dashboards.issuers.words import describe_deed, write_request
+from attestlab_dashboards.issuers.words import write_request
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join

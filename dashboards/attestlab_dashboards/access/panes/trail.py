@@ -1,0 +1,68 @@
+"""What everyone did, newest first, in sentences."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from markupsafe import Markup
+
+from attestlab import Lab
+from attestlab.client.analysis.rows import Rows
+from attestlab.orgs.rules import Scope
+from attestlab_dashboards import widgets
+from attestlab_dashboards.access.state import AccessState
+from attestlab_dashboards.access.trail import LINE_ROWS, TrailPage, compose_lines, draw_lines, load_page
+from attestlab_dashboards.formats import plural
+from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.safe import html
+
+
+def load_trail(lab: Lab, state: AccessState) -> TrailPage:
+    """Load a page of all lines."""
+    return load_page(lab, state, page=state.trail_page, is_drawer=False)
+
+
+def write_reading(page: TrailPage, _state: AccessState) -> str:
+    """Write how many lines there are."""
+    return f"{plural(page.all_lines, 'line')} of the audit trail, newest first; a name opens all that they did"
+
+
+def draw_trail(page: TrailPage, state: AccessState) -> Markup:
+    """Draw a page of the lines."""
+    if not page.lines:
+        return widgets.empty("Nothing was done yet", "The audit trail begins with the first change.")
+    return html(
+        '<div class="chips">{whole}</div>{lines}{pager}',
+        whole=draw_whole(state),
+        lines=draw_lines(page),
+        pager=widgets.pager(page.page, widgets.count_pages(page.all_lines, LINE_ROWS), ev="trail_page"),
+    )
+
+
+def draw_whole(state: AccessState) -> Markup:
+    """Draw the switch that adds lines which only follow from others."""
+    return widgets.chip("With renewals and mails", ev="whole", v=str(True), pressed=state.whole, removable=state.whole)
+
+
+def export_trail(lab: Lab, state: AccessState) -> Rows:
+    """Return all lines."""
+    return compose_lines(state, page=None, is_drawer=False).read(lab)
+
+
+def write_trail_sql(state: AccessState) -> str:
+    """Write the query of all lines."""
+    return compose_lines(state, page=None, is_drawer=False).to_sql()
+
+
+PANE: Final = Pane(
+    key="trail",
+    question="Who did what",
+    reading=write_reading,
+    span=7,
+    load=load_trail,
+    draw=draw_trail,
+    reads=("trail_page", "whole"),
+    scope=Scope.AUDIT_READ.value,
+    copy_sql=write_trail_sql,
+    export=export_trail,
+)
