@@ -117,6 +117,8 @@ class DashboardPage(Generic[S]):
     `chips` draws the filters at once; a pane of this key draws them again with what it has loaded.
 
     `recall` takes what the browser remembers of the last visit, which may be any text, into the state.
+
+    `count_waiting` counts what waits on the page for the signed-in person: a badge at its name in the navigation.
     """
 
     path: str
@@ -129,6 +131,7 @@ class DashboardPage(Generic[S]):
     events: Mapping[str, Callable[[S, str], S]] = field(default_factory=dict)
     actions: Mapping[str, Action[S]] = field(default_factory=dict)
     recall: Callable[[S, str], S] | None = None
+    count_waiting: Callable[[Lab], int] | None = None
 
     def is_open_to(self, facts: Facts) -> bool:
         """Whether a person may see the page."""

@@ -144,7 +144,7 @@ class PageBuilder(Handler):
             return
         doc.config.update(reconnect_session=False, notify_connection_status=False)  # bridge.js does both
         with set_curdoc(doc):
-            view = DashboardView(self._page, session, on_ended=partial(self._sessions.end, session))
+            view = DashboardView(self._page, session, partial(self._sessions.end, session), PAGES)
             session.views.add(view)
             doc.on_session_destroyed(lambda _context: _close(session, view))
             drawn = shell.draw_shell(self._page, PAGES, session.facts)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context
 from functools import partial
@@ -31,6 +31,7 @@ MAX_QUERY_CHARS: Final = 4_000
 MAX_FIELDS: Final = 32
 PROGRESS_AFTER_S: Final = 1.0  # a shorter load shows none
 PROGRESS_INTERVAL_S: Final = 1.0
+WAITING_INTERVAL_S: Final = 20.0  # after which the badges of the navigation are counted again
 MAX_MEMORY_CHARS: Final = 1_000  # of what a browser remembers of a page
 _log = logging.getLogger(__name__)
 
@@ -67,11 +68,20 @@ class DashboardView(pn.viewable.Viewer):
     state = param.Parameter(doc="The state of the page, which events replace.")
     number = param.Integer(default=0, doc="The number of the state, from 1.")
 
-    def __init__(self, page: AnyPage, session: BrowserSession, on_ended: Callable[[], None], **params: Any) -> None:
+    def __init__(
+        self,
+        page: AnyPage,
+        session: BrowserSession,
+        on_ended: Callable[[], None],
+        pages: Sequence[AnyPage] = (),
+        **params: Any,
+    ) -> None:
         super().__init__(state=page.state.from_query({})[0], **params)
         self._page = page
         self._session = session
         self._on_ended = on_ended
+        self._counted = [each for each in pages if each.count_waiting and each.is_open_to(session.facts)]
+        self._watching: asyncio.Task[None] | None = None
         self._lab = session.door.cancellable_lab() if page.has_long_loads else session.door.lab()
         self._answers = Answers(self._lab)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -129,6 +139,7 @@ class DashboardView(pn.viewable.Viewer):
         state, left_out = self._read_query(query)
         self._send({"do": "frame", "html": frame.draw(self._page, state, self._session.facts)})
         self._show(state, address="replace")
+        self._watch_waiting()
         if left_out:
             self._notify(frame.describe_left_out(left_out), tone="info")
 
@@ -212,6 +223,27 @@ class DashboardView(pn.viewable.Viewer):
             self._send({"do": "remember", "text": memory})
         return await run_in_thread(lambda: frame.draw_pane(self._page.path, pane, data, state))
 
+    def _watch_waiting(self) -> None:
+        """Count now and then again and again what waits for the person, instead of what counted before."""
+        if self._watching is not None:
+            self._watching.cancel()
+        self._watching = self._start(self._count_forever()) if self._counted else None
+
+    async def _count_forever(self) -> None:
+        while True:
+            for page in self._counted:
+                await self._count_waiting(page)
+            await asyncio.sleep(WAITING_INTERVAL_S)
+
+    async def _count_waiting(self, page: AnyPage) -> None:
+        """Send the badge of a page; what cannot be counted leaves it as it is."""
+        assert page.count_waiting is not None  # `_counted` has no other page
+        try:
+            number = await run_verb(partial(page.count_waiting, self._lab))
+        except (AttestLabError, VerbCancelled):
+            return
+        self._send({"do": "badge", "path": page.path, "number": number})
+
     async def _suggest(self, text: str) -> None:
         """Send what a text finds while a person types it; a text that the service refuses finds nothing."""
         try:
@@ -235,6 +267,7 @@ class DashboardView(pn.viewable.Viewer):
             return
         self._answers.clear()
         self._notify(notice.text)
+        self._watch_waiting()
         self._show(self.state if notice.state is None else notice.state)
 
     def _notify(self, text: Markup, *, tone: str = "good") -> None:
@@ -248,10 +281,11 @@ class DashboardView(pn.viewable.Viewer):
     def _send(self, message: Mapping[str, object]) -> None:
         self._bridge.send(message)
 
-    def _start(self, work: Awaitable[None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
 
 def title_of(page: AnyPage) -> str:

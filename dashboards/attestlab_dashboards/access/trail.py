@@ -27,7 +27,7 @@ _NAMES: Final[Mapping[str, str]] = {  # of the things that lines are about, by d
     "issuer": "SELECT id, name FROM issuers WHERE list_contains($ids, id::VARCHAR)",
     "policy": "SELECT id, name FROM policies WHERE list_contains($ids, id::VARCHAR)",
     "agent": "SELECT id, display_name AS name FROM agents WHERE list_contains($ids, id::VARCHAR)",
-    "attestation": 'SELECT id, "schema" AS name FROM attestations WHERE list_contains($ids, id::VARCHAR)',
+    "attestation": "SELECT id, schema_id AS name FROM attestations WHERE list_contains($ids, id::VARCHAR)",
     "risk_case": "SELECT id, entity_type || ' ' || entity_id AS name FROM cases WHERE list_contains($ids, id::VARCHAR)",
 }
 _SAME_NAMES: Final = {"issuer_logo": "issuer", "policy_version": "policy", "key": "issuer", "risk_case_comment": ""}

@@ -85,6 +85,14 @@ export function render({ model, el }) {
       if (undo) setTimeout(() => undo.remove(), 1000 * Number(undo.dataset.seconds));
     },
     remember: (message) => remember(message.text),
+    badge: (message) => {
+      const link = document.querySelector(`.al-nav a[href="${CSS.escape(message.path)}"]`);
+      link?.querySelector(".al-badge")?.remove();
+      if (!link || !message.number) return;
+      const badge = Object.assign(document.createElement("b"), { className: "al-badge", textContent: String(Math.min(message.number, 99)) });
+      badge.append(Object.assign(document.createElement("span"), { className: "al-hidden", textContent: message.number === 1 ? " waits for you" : " wait for you" }));
+      link.append(badge);
+    },
     found: (message) => finder.show(message),
     ended: () => { location.replace(`sign-in?next=${encodeURIComponent(location.pathname + location.search)}`); },
   };

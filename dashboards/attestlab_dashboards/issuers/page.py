@@ -36,11 +36,11 @@ PAGE: Final = DashboardPage(
     panes=(
         answer.PANE,
         kpis.PANE,
+        requests.PANE,
         issuers.PANE,
         origins.PANE,
         drift.PANE,
         keys.PANE,
-        requests.PANE,
         trail.PANE,
         loss.PANE,
         inbox.PANE,
@@ -52,4 +52,5 @@ PAGE: Final = DashboardPage(
     ),
     events=EVENTS,
     actions=ACTIONS,
+    count_waiting=requests.count_waiting,
 )

@@ -62,6 +62,12 @@ class Viewer(NamedTuple):
             return error.message
         return ""
 
+    def has_to_decide(self, request: IssuerRequestHandle) -> bool:
+        """Whether an open request waits for them: to approve it, or once it is approved, to carry it out."""
+        if request.status == "PENDING":
+            return self.may_decide and not self.find_approval_obstacle(request)
+        return self.may_request and request.tenant_id == self.caller.tenant_id
+
     def find_rejection_obstacle(self, request: IssuerRequestHandle) -> str:
         """Return why they may not reject a request; its requester may withdraw it."""
         return "" if request.requested_by == self.id else self._find_foreign_obstacle(request)

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
+from attestlab.client.handles.issuers import IssuerRequestHandle
 from attestlab.issuers.rules import RiskRating, TrustTier
 from attestlab_dashboards import icons
 from attestlab_dashboards.safe import html, join
@@ -120,3 +121,18 @@ def write_request(type: str, name: str, value: str | None) -> Markup:
         name=name,
         after=after.replace("{value}", write_word(value).lower() if value else ""),
     )
+
+
+_ASKED: Final = {
+    "SUSPEND_ISSUER": "suspension",
+    "REINSTATE_ISSUER": "reinstatement",
+    "REVOKE_ISSUER": "revocation",
+    "CHANGE_TRUST_TIER": "other tier",
+    "CHANGE_RISK_RATING": "other risk",
+}
+
+
+def write_asked(request: IssuerRequestHandle) -> str:
+    """Write what an open request asks for, beside the status of its issuer."""
+    word = _ASKED.get(request.type, "change")
+    return f"{word} {'asked' if request.status == 'PENDING' else 'approved'}"

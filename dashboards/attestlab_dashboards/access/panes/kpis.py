@@ -41,7 +41,7 @@ def _list_key_tiles(register: AccessRegister) -> list[Kpi]:
         Kpi(
             label="Sessions",
             value=count(len(register.sessions or ())),
-            note=f"of {signed_in}; {count(never)} keys never used",
+            note=f"of {signed_in}; {plural(never, 'key')} never used",
         ),
     ]
 

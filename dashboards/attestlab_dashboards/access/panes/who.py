@@ -26,7 +26,7 @@ from attestlab_dashboards.access.trail import (
 )
 from attestlab_dashboards.access.words import draw_last_use, draw_roles, draw_scopes, draw_status
 from attestlab_dashboards.deeds import describe_deed
-from attestlab_dashboards.formats import count, plural, short_id, time_tag
+from attestlab_dashboards.formats import plural, short_id, time_tag
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 
@@ -152,7 +152,7 @@ def _draw_counts(page: TrailPage, state: AccessState) -> Markup:
     """Draw how often what was done; a click lists it alone."""
     chips = join(
         widgets.chip(
-            html("{deed} <b>{lines}</b>", deed=describe_deed(each.action), lines=f"{count(each.lines)} times"),
+            html("{deed} <b>{lines}</b>", deed=describe_deed(each.action), lines=plural(each.lines, "time")),
             ev="deed",
             v=each.action,
             pressed=each.action == state.deed,

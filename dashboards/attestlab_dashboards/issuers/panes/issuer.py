@@ -21,7 +21,7 @@ from attestlab_dashboards.formats import count, day, plural, short_id
 from attestlab_dashboards.issuers.panes.requests import OPEN, draw_requests
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.issuers.viewer import Viewer, read_viewer_with_names
-from attestlab_dashboards.issuers.words import draw_risk, draw_status, write_word
+from attestlab_dashboards.issuers.words import draw_risk, draw_status, write_asked, write_word
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 
@@ -110,7 +110,7 @@ def _draw_facts(subject: IssuerSubject) -> Markup:
         '<dl class="is-facts"><dt>Status</dt><dd>{status}</dd><dt>Tier</dt><dd>{tier}</dd><dt>Risk</dt><dd>{risk}</dd>'
         "<dt>Jurisdiction</dt><dd>{country}</dd><dt>Attestations</dt><dd>{valid} VALID of {all}</dd>"
         "<dt>Registered</dt><dd>{since}</dd></dl>",
-        status=draw_status(issuer.status),
+        status=join([draw_status(issuer.status), *map(_draw_asked, subject.requests)], html(" ")),
         tier=write_word(issuer.trust_tier),
         risk=draw_risk(issuer.risk_rating),
         country=issuer.jurisdiction or "not known",
@@ -118,6 +118,10 @@ def _draw_facts(subject: IssuerSubject) -> Markup:
         all=count(radius.attestations),
         since=day(issuer.created_at, subject.now),
     )
+
+
+def _draw_asked(request: IssuerRequestHandle) -> Markup:
+    return widgets.pill(write_asked(request), "warn", "clock")
 
 
 def _draw_changes(subject: IssuerSubject) -> Markup:

@@ -10,20 +10,29 @@ from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
+from attestlab.client.handles.issuers import IssuerRequestHandle
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count, plural, time_tag
 from attestlab_dashboards.issuers.failures import FAILURE_COLUMNS, find_days, write_failures
 from attestlab_dashboards.issuers.filters import draw_nothing_found
 from attestlab_dashboards.issuers.panes.register import draw_register_button
+from attestlab_dashboards.issuers.panes.requests import read_waiting
 from attestlab_dashboards.issuers.standing import RISK_RANK, TIER_RANK, compose
 from attestlab_dashboards.issuers.state import FILTERS, IssuerState
 from attestlab_dashboards.issuers.viewer import Viewer, read_viewer
-from attestlab_dashboards.issuers.words import compare_standing, draw_change, draw_risk, draw_status, write_word
+from attestlab_dashboards.issuers.words import (
+    compare_standing,
+    draw_change,
+    draw_risk,
+    draw_status,
+    write_asked,
+    write_word,
+)
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import html, join
-from attestlab_dashboards.widgets import PAGE_ROWS, TableColumn
+from attestlab_dashboards.widgets import PAGE_ROWS, TableColumn, pill
 
 _COLUMNS: Final = """id, name, domain, status, trust_tier, risk_rating, jurisdiction, keys, old_keys, attestations,
   mints, failures, failures_before, last_mint, tier_then, risk_then, worse"""
@@ -64,7 +73,10 @@ class IssuerRow(NamedTuple):
 
 
 class IssuerPage(NamedTuple):
-    """A page of the table: its rows, the number of all chosen issuers, and the most mints that one of them has."""
+    """A page of the table: its rows, the number of all chosen issuers, and the most mints that one of them has.
+
+    `waiting` are the open requests by issuer, of which nothing is in force yet.
+    """
 
     now: datetime
     viewer: Viewer
@@ -72,6 +84,7 @@ class IssuerPage(NamedTuple):
     issuers: int
     most_mints: int
     page: int
+    waiting: Mapping[str, IssuerRequestHandle]
 
 
 def compose_listing(state: IssuerState, *, page: int | None = None) -> LakeQuery:
@@ -92,7 +105,8 @@ def load_listing(lab: Lab, state: IssuerState) -> IssuerPage:
     rows = compose_listing(state, page=state.page).read_rows(lab)
     issuers, most = (int(str(rows[0][name])) for name in ("issuers", "most_mints")) if rows else (0, 0)
     page = (int(str(rows[0]["place"])) - 1) // PAGE_ROWS + 1 if rows else 1
-    return IssuerPage(lab.now(), read_viewer(lab), tuple(map(_read_row, rows)), issuers, most, page)
+    listed = tuple(map(_read_row, rows))
+    return IssuerPage(lab.now(), read_viewer(lab), listed, issuers, most, page, read_waiting(lab))
 
 
 def export_listing(lab: Lab, state: IssuerState) -> Rows:
@@ -163,7 +177,7 @@ def draw_table(page: IssuerPage, state: IssuerState) -> Markup:
 def _draw_row(row: IssuerRow, page: IssuerPage, *, may_act: bool) -> list[Markup]:
     cells = [
         html('<b>{name}</b><span class="sub">{domain}</span>', name=row.name, domain=row.domain),
-        draw_status(row.status),
+        _draw_standing(row, page.waiting.get(row.id)),
         html("{tier}", tier=write_word(row.trust_tier)),
         draw_risk(row.risk_rating),
         _draw_country(row),
@@ -173,7 +187,15 @@ def _draw_row(row: IssuerRow, page: IssuerPage, *, may_act: bool) -> list[Markup
         _draw_changes(row),
         time_tag(row.last_mint, page.now) if row.last_mint else html('<span class="muted">never</span>'),
     ]
-    return [*cells, _draw_action(row)] if may_act else cells
+    return [*cells, _draw_action(row, page.waiting.get(row.id))] if may_act else cells
+
+
+def _draw_standing(row: IssuerRow, request: IssuerRequestHandle | None) -> Markup:
+    """Draw the status and, while a change of the issuer waits for a second person, what is asked."""
+    status = draw_status(row.status)
+    if request is None:
+        return status
+    return html("{status} {asked}", status=status, asked=pill(write_asked(request), "warn", "clock"))
 
 
 def _draw_country(row: IssuerRow) -> Markup:
@@ -221,9 +243,16 @@ def _draw_changes(row: IssuerRow) -> Markup:
     return join(map(draw_change, changes), html("<br>"))
 
 
-def _draw_action(row: IssuerRow) -> Markup:
+def _draw_action(row: IssuerRow, request: IssuerRequestHandle | None) -> Markup:
     if row.status == "REVOKED":
         return html('<span class="muted">final</span>')
+    if request is not None:
+        return html(
+            '<button type="button" class="is-act" data-ev="issuer" data-v="{id}" data-key="decide:{id}" '
+            'aria-label="See what is asked for {name}">See</button>',
+            id=row.id,
+            name=row.name,
+        )
     ask, label = ("suspend", "Suspend") if row.status == "ACTIVE" else ("reinstate", "Reinstate")
     return html(
         '<button type="button" class="is-act" data-ev="ask" data-v="{ask}:{id}" data-key="ask:{ask}:{id}" '

@@ -16,7 +16,7 @@ from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import plural, time_tag
 from attestlab_dashboards.issuers.state import IssuerState
-from attestlab_dashboards.issuers.viewer import Viewer, read_viewer_with_names
+from attestlab_dashboards.issuers.viewer import Viewer, read_viewer, read_viewer_with_names
 from attestlab_dashboards.issuers.words import draw_status, write_request
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
@@ -42,7 +42,25 @@ def load_open_requests(lab: Lab, _state: IssuerState) -> OpenRequests:
         found = [request for status in OPEN for request in lab.issuers.requests(status=status)]
     except PermissionDenied:
         return OpenRequests(now, viewer, (), {}, are_visible=False)
-    return OpenRequests(now, viewer, tuple(found), read_names(lab, {str(each.target_issuer_id) for each in found}))
+    mine_first = sorted(found, key=lambda request: not viewer.has_to_decide(request))
+    return OpenRequests(now, viewer, tuple(mine_first), read_names(lab, {str(each.target_issuer_id) for each in found}))
+
+
+def count_waiting(lab: Lab) -> int:
+    """Count the requests that wait for the signed-in person to approve them or carry them out."""
+    viewer = read_viewer(lab)
+    if not viewer.may_decide:
+        return 0
+    return sum(viewer.has_to_decide(request) for status in OPEN for request in lab.issuers.requests(status=status))
+
+
+def read_waiting(lab: Lab) -> dict[str, IssuerRequestHandle]:
+    """Return the newest open request by issuer; none for a person who may not see requests."""
+    try:
+        found = [request for status in OPEN for request in lab.issuers.requests(status=status)]
+    except PermissionDenied:
+        return {}
+    return {str(each.target_issuer_id): each for each in sorted(found, key=lambda request: request.created_at)}
 
 
 def export_open_requests(lab: Lab, _state: IssuerState) -> Records[IssuerRequestHandle]:
