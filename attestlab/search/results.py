@@ -86,7 +86,7 @@ def describe_key(key: KeyMatch) -> SearchMatch:
 def describe_api_key(key: ApiKeyMatch) -> SearchMatch:
     """Describe an API key by its name, beginning and status; its page has what it did."""
     subtitle = f"API key {key.prefix}…, {key.status}"
-    return SearchMatch(FoundType.KEY, str(key.id), key.name, subtitle, compose_address("issuers", actor=str(key.id)))
+    return SearchMatch(FoundType.KEY, str(key.id), key.name, subtitle, compose_address("access", who=f"key:{key.id}"))
 
 
 def describe_policy(policy: PolicyMatch) -> SearchMatch:
@@ -117,7 +117,7 @@ def describe_person(person: PersonMatch) -> SearchMatch:
     """Describe a person by their address and roles; their page has what they did."""
     facts = [person.email, person.roles.replace(" ", ", "), "" if person.status is None else person.status]
     subtitle = ", ".join(filter(None, facts))
-    address = compose_address("issuers", actor=str(person.id))
+    address = compose_address("access", who=f"person:{person.id}")
     return SearchMatch(FoundType.PERSON, str(person.id), person.name or person.email, subtitle, address)
 
 

@@ -21,6 +21,7 @@ OPENERS = {
     "policy": "[data-pane=activation] button[data-ev=dialog]",
     "log": "[data-pane=entries] tr[data-row] button.al-open",
     "issuers": "[data-pane=issuers] button.is-act",
+    "access": "[data-pane=keys] tr[data-row] button.al-open",
 }
 
 
@@ -39,7 +40,7 @@ def test_tab_reaches_all_that_a_mouse_can_use_and_shows_where_it_is(windows: Win
 
 
 @pytest.mark.parametrize(
-    "path", ["risk", "issuers", *(pytest.param(path, marks=pytest.mark.soak) for path in ("policy", "log"))]
+    "path", ["risk", "issuers", *(pytest.param(path, marks=pytest.mark.soak) for path in ("policy", "log", "access"))]
 )
 def test_esc_closes_what_enter_opened_and_the_focus_returns(windows: Windows, path: str) -> None:
     with windows.visit(f"/dash/{path}") as page:

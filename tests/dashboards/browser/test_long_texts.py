@@ -78,6 +78,18 @@ def address_agent(made: LongObjects) -> str:
     return "agents?" + urlencode({"agent": made.agent, "part": "runs"})
 
 
+def address_access(made: LongObjects) -> str:
+    return "access?sort=name"
+
+
+def address_person(made: LongObjects) -> str:
+    return "access?" + urlencode({"who": f"person:{made.person}"})
+
+
+def address_key(made: LongObjects) -> str:
+    return "access?" + urlencode({"who": f"key:{made.key}", "whole": "1"})
+
+
 def address_usage(made: LongObjects) -> str:
     return "usage"
 
@@ -94,6 +106,9 @@ ADDRESSES: Final[tuple[Address, ...]] = (
     address_suspension,
     address_agents,
     address_agent,
+    address_access,
+    address_person,
+    address_key,
     address_usage,
 )
 

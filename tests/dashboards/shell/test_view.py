@@ -69,6 +69,7 @@ class Window:
         *,
         draw: Callable[[str, WordState], Markup] = draw_word,
         page_scope: str = "",
+        count_waiting: Callable[[Lab], int] | None = None,
         **options: Any,
     ) -> None:
         self.sent: list[Mapping[str, Any]] = []
@@ -82,9 +83,11 @@ class Window:
             panes=(pane,),
             scope=page_scope,
             events={"word": lambda _, value: WordState(value)},
+            count_waiting=count_waiting,
         )
         session = BrowserSession("handle", cast(Any, SimpleNamespace(lab=lambda: None)), FACTS, "127.0.0.1")
-        self._bridge = DashboardView(page, session, on_ended=self._end).__panel__()
+        self.view = DashboardView(page, session, self._end, [page])
+        self._bridge = self.view.__panel__()
 
     def _end(self) -> None:
         self.ended += 1
@@ -108,6 +111,9 @@ class Window:
         """What the pane showed, in order."""
         panes = [pane for message in self.sent if message["do"] == "panes" for pane in message["panes"]]
         return [pane["html"] for pane in panes if pane["key"] == "answer"]
+
+    def badges(self) -> list[tuple[str, int]]:
+        return [(message["path"], message["number"]) for message in self.sent if message["do"] == "badge"]
 
     def addresses(self) -> list[tuple[str, bool]]:
         return [(message["query"], message["replace"]) for message in self.sent if message["do"] == "address"]
@@ -140,6 +146,41 @@ def test_a_late_answer_to_an_old_filter_is_dropped(open_window: Callable[..., Wi
 
     assert window.shown() == ["new"]
     assert window.numbers() == [2]
+
+
+def test_the_navigation_counts_again_what_waits_until_the_window_is_closed(
+    open_window: Callable[..., Window], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attestlab_dashboards.view.WAITING_INTERVAL_S", 0)
+    counts = iter([2, Unavailable("The service does not answer."), 0])
+
+    def count_waiting(_lab: Lab) -> int:
+        match next(counts, 7):
+            case int(number):
+                return number
+            case error:
+                raise error
+
+    async def story() -> Window:
+        window = open_window(lambda _lab, state: state.word, count_waiting=count_waiting)
+        window.receive({"hello": ""})
+        await window.wait(lambda: len(window.badges()) > 2)
+        window.view.close()
+        await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
+        return window
+
+    badges = asyncio.run(story()).badges()
+    assert badges[:3] == [("log", 2), ("log", 0), ("log", 7)]
+
+
+def test_a_page_that_a_person_may_not_see_counts_nothing(open_window: Callable[..., Window]) -> None:
+    async def story() -> Window:
+        window = open_window(lambda _lab, state: state.word, page_scope="write", count_waiting=lambda _lab: 2)
+        window.receive({"hello": ""})
+        await window.finish()
+        return window
+
+    assert asyncio.run(story()).badges() == []
 
 
 def test_a_page_without_its_scope_is_one_card_and_loads_nothing(open_window: Callable[..., Window]) -> None:

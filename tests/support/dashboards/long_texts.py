@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from attestlab import Lab
-from attestlab.orgs.rules import Role
+from attestlab.orgs.rules import Role, Scope
 from support.blog import publish_post
 from support.dashboards.demo_server import ADMIN, DemoServer, add_person
 from support.patient_http import open_client
@@ -35,6 +35,8 @@ class LongObjects(NamedTuple):
     entry: int
     user: str
     agent: str
+    person: str  # who has a name of 200 letters
+    key: str  # an API key
     page: str  # the path of the attestation's page, with its share key
     post: str  # the path of the post's page
 
@@ -63,7 +65,9 @@ def _write(lab: Lab, people: tuple[Lab, Lab], server: DemoServer, number: int, n
     _write_receipt(lab, issuer, number, name)
     _write_webhook(lab, name)
     policy, user, agent = _write_policy(lab, name), _write_risk(lab, people[0], name), _write_agent(people[0], name)
-    return LongObjects(issuer, kid, policy, attestation, entry, user, agent, page, _write_post(server, name))
+    person, key = str(people[0].me().id), _write_key(people[0], name)
+    post = _write_post(server, name)
+    return LongObjects(issuer, kid, policy, attestation, entry, user, agent, person, key, page, post)
 
 
 def _write_issuer(lab: Lab, people: tuple[Lab, Lab], number: int, name: str) -> tuple[str, str, str, int, str]:
@@ -81,6 +85,13 @@ def _write_issuer(lab: Lab, people: tuple[Lab, Lab], number: int, name: str) -> 
     wanda.issuers.request("SUSPEND_ISSUER", issuer, fit(name, 1_000))
     path = "/" + minted.url.split("/", 3)[3]
     return str(issuer.id), kid, str(minted.id), minted.log_index, path
+
+
+def _write_key(wanda: Lab, name: str) -> str:
+    """Create an API key and revoke it; each has a text."""
+    key = wanda.api_keys.create(fit(name, 200), scopes=[str(scope) for scope in Scope])
+    wanda.api_keys.revoke(key, fit(name, 1_000))
+    return str(key.id)
 
 
 def _write_receipt(lab: Lab, issuer: str, number: int, name: str) -> None:

@@ -33,6 +33,13 @@ def open_part(name: str) -> Callable[[Page], None]:
     return open_it
 
 
+def ask_about_key(page: Page) -> None:
+    """Report a key as lost, up to the question."""
+    mouse = Mouse(page)
+    mouse.click("[data-pane=keys] tr[data-row] button.al-open")
+    mouse.press("Report as lost", "[data-pane=who]")
+
+
 def open_menus(page: Page) -> None:
     """Open each menu of a pane, and that of the person, by the keyboard: an open menu may lie over the next."""
     for menu in page.locator("details:visible > summary").all():
@@ -49,6 +56,9 @@ OPENED: Final[Mapping[str, tuple[str, Callable[[Page], None]]]] = {
     "an agent": ("agents", open_first("[data-pane=fleet] tr[data-row] button.al-open")),
     "the trust of an agent": ("agents", open_part("Trust")),
     "the runs of an agent": ("agents", open_part("Runs")),
+    "a person with access": ("access", open_first("[data-pane=people] tr[data-row] button.al-open")),
+    "an API key": ("access", open_first("[data-pane=keys] tr[data-row] button.al-open")),
+    "a lost key": ("access", ask_about_key),
     "a kill": ("agents?status=active", open_part("Kill its tree")),
     "a suspension": ("issuers?status=ACTIVE", ask_in_drawer),
     "a registration": ("issuers?ask=add", lambda page: None),

@@ -41,7 +41,7 @@ def draw_trail(page: TrailPage, state: AccessState) -> Markup:
 
 def draw_whole(state: AccessState) -> Markup:
     """Draw the switch that adds lines which only follow from others."""
-    return widgets.chip("With renewals and mails", ev="whole", v=str(True), pressed=state.whole, removable=state.whole)
+    return widgets.chip("With renewals and mails", ev="whole", v="1", pressed=state.whole, removable=state.whole)
 
 
 def export_trail(lab: Lab, state: AccessState) -> Rows:
