@@ -76,6 +76,12 @@ _NAMED: Final = {
     **{"attestation": "an attestation of", "policy_decision": "the decision", "route": "", "org": "the organization"},
 }
 
+_SERVICES: Final = {
+    **{"attestlab-cli": "An operator", "timekeeper": "The clock of the service", "billing": "Billing"},
+    **{"risk-escalation": "Risk detection", "risk-labels": "Risk detection", "stripe": "Stripe"},
+    **{"retention": "The retention of receipts"},
+}
+
 
 class Deed(NamedTuple):
     """A deed in three parts: words, the name of the thing that it was done to, and words; the name may be empty."""
@@ -83,6 +89,15 @@ class Deed(NamedTuple):
     before: str
     name: str = ""
     after: str = ""
+
+
+def name_service(actor_id: str) -> str:
+    """Name a part of the service that did something.
+
+    >>> name_service("attestlab-cli"), name_service("attestlab-mail")
+    ('An operator', 'The service')
+    """
+    return _SERVICES.get(actor_id, "The service")
 
 
 def describe_deed(action: str) -> str:

@@ -16,6 +16,14 @@ def read_people(lab: Lab) -> Mapping[str, str]:
         return {}
 
 
+def read_key_names(lab: Lab) -> Mapping[str, str]:
+    """Read the names of the tenant's API keys by their ids; empty if the viewer may not."""
+    try:
+        return {str(key.id): key.name for key in lab.api_keys}
+    except PermissionDenied:
+        return {}
+
+
 def name_writer(writer: str, people: Mapping[str, str], own_ids: Collection[str]) -> str:
     """Name who wrote something: `You`, a person, or a program, which is an API key or an agent.
 

@@ -14,7 +14,7 @@ from attestlab.core.errors import PermissionDenied
 from attestlab_dashboards import icons
 from attestlab_dashboards.access.register import AccessRegister, load_register
 from attestlab_dashboards.access.state import AccessState
-from attestlab_dashboards.deeds import MECHANICS, compose_link, write_deed
+from attestlab_dashboards.deeds import MECHANICS, compose_link, name_service, write_deed
 from attestlab_dashboards.formats import time_tag
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.safe import NOTHING, html, join
@@ -31,7 +31,6 @@ _NAMES: Final[Mapping[str, str]] = {  # of the things that lines are about, by d
     "risk_case": "SELECT id, entity_type || ' ' || entity_id AS name FROM cases WHERE list_contains($ids, id::VARCHAR)",
 }
 _SAME_NAMES: Final = {"issuer_logo": "issuer", "policy_version": "policy", "key": "issuer", "risk_case_comment": ""}
-_SERVICE: Final = {"attestlab": "The service", "timekeeper": "The clock of the service", "command-line": "An operator"}
 
 
 class TrailLine(NamedTuple):
@@ -69,7 +68,7 @@ class TrailPage(NamedTuple):
     def name_actor(self, line: TrailLine) -> str:
         """Name who did it."""
         if line.actor_type == "SERVICE":
-            return _SERVICE.get(line.actor_id, "The service")
+            return name_service(line.actor_id)
         if line.actor_id == self.register.my_id:
             return "You"
         kinds = {"USER": "A person who left", "API_KEY": "An API key", "AGENT": "An agent"}

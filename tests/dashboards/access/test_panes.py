@@ -71,7 +71,7 @@ def test_the_drawer_of_a_key_says_in_sentences_what_it_did_with_links(members: M
     assert "minted an attestation 1 time " in drawn
     assert "minted an attestation of degree" in drawn
     assert "was refused GET /v1/audit/events it lacks the scope audit:read" in drawn
-    assert "Olga Brandt added" in drawn
+    assert "You added the API key Nightly mints" in drawn
     assert f'href="log?q={minted.id}"' in markup
     assert "an attestation of degree" not in draw(members.owner, "who", who=state.who, deed="request.denied")
 

@@ -234,7 +234,7 @@ def test_the_feed_narrows_to_all_that_one_actor_did(ann: Lab) -> None:
     assert narrowed == IssuerState(actor=own_id)
     assert re.findall(r"line (\d+): the hash chain holds\"", drawn)[::2] == seqs[:8]
     assert f"{len(seqs):,} lines of one actor" in PANES["trail"].reading(PANES["trail"].load(ann, narrowed), narrowed)
-    assert "added a session" in read(drawn)  # no other pane has a line about one
+    assert "You signed in" in read(drawn)  # no other pane has a line about one
     assert EVENTS["actor"](narrowed, "") == IssuerState()
     assert len(PANES["trail"].export(ann, narrowed)) == len(seqs)
 

@@ -15,7 +15,7 @@ from attestlab_dashboards import widgets
 from attestlab_dashboards.agents.fleet import compose
 from attestlab_dashboards.agents.state import FILTERS, AgentsState
 from attestlab_dashboards.agents.words import plural
-from attestlab_dashboards.deeds import describe_deed
+from attestlab_dashboards.deeds import describe_deed, name_service
 from attestlab_dashboards.formats import time_tag
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
@@ -128,7 +128,7 @@ def _draw_line(line: ActLine, page: ActPage) -> Markup:
 
 def _name_actor(line: ActLine, page: ActPage) -> str:
     if line.actor_type != "USER":
-        return {"API_KEY": "A key of the tenant", "SYSTEM": "The service"}.get(line.actor_type, line.actor_id)
+        return "A key of the tenant" if line.actor_type == "API_KEY" else name_service(line.actor_id)
     return page.names.get(line.actor_id, f"Person …{line.actor_id[-6:]}")
 
 

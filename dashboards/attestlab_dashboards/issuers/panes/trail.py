@@ -17,7 +17,7 @@ from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.encoding import format_time
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import icons, widgets
-from attestlab_dashboards.deeds import describe_deed
+from attestlab_dashboards.deeds import compose_link, describe_deed, name_service
 from attestlab_dashboards.formats import day, plural, utc
 from attestlab_dashboards.issuers.panes.requests import read_all_requests, read_names
 from attestlab_dashboards.issuers.state import IssuerState
@@ -25,6 +25,7 @@ from attestlab_dashboards.issuers.viewer import Viewer, read_viewer_with_names
 from attestlab_dashboards.issuers.words import write_request
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.people import read_key_names
 from attestlab_dashboards.safe import NOTHING, html, join
 
 TRAIL_ROWS: Final = 8  # a page of the pane
@@ -100,6 +101,8 @@ def load_trail(lab: Lab, state: IssuerState) -> TrailPage:
     requests = read_all_requests(lab) if has_requests else {}
     all_lines, place = (int(str(rows[0][name])) for name in ("all_lines", "place")) if rows else (0, 1)
     viewer, number = read_viewer_with_names(lab), (place - 1) // TRAIL_ROWS + 1
+    if any(line.actor_type == "API_KEY" for line in lines):
+        viewer = viewer._replace(names={**viewer.names, **read_key_names(lab)})
     page = TrailPage(lab.now(), viewer, lines, all_lines, number, requests, {})
     ids = {page.find_issuer_id(line) for line in lines} - {""}
     return page._replace(names=read_names(lab, ids))
@@ -224,17 +227,15 @@ def _name_actor(line: TrailLine, viewer: Viewer) -> str:
     if line.actor_type == "USER":
         name = viewer.name_person(line.actor_id)
         return name[:1].upper() + name[1:]
-    return f"Key …{line.actor_id[-6:]}" if line.actor_type == "API_KEY" else line.actor_id
+    if line.actor_type == "API_KEY":
+        return viewer.names.get(line.actor_id, f"Key …{line.actor_id[-6:]}")
+    return name_service(line.actor_id) if line.actor_type == "SERVICE" else line.actor_id
 
 
 def _draw_deed(line: TrailLine, page: TrailPage) -> Markup:
     if not line.is_about_issuer:
-        return html(
-            '<span title="{action}">{deed}</span> …{id}',
-            action=line.action,
-            deed=describe_deed(line.action),
-            id=line.resource_id[-6:],
-        )
+        deed, link = describe_deed(line.action), compose_link(line.resource_type, line.resource_id)
+        return html('<a href="{link}">{deed}</a>', link=link, deed=deed) if link else html("{deed}", deed=deed)
     name = page.names.get(page.find_issuer_id(line), "an issuer")
     request = page.requests.get(line.resource_id)
     if line.action in _DECISIONS:
