@@ -24,6 +24,7 @@ _THINGS: Final = {
     **{"risk_settings": "the settings of risk", "policy_attributes": "the attributes of policies"},
     **{"agent_settings": "the settings of agents", "risk_mapping": "the mappings of raw events"},
     **{"risk_challenge": "a challenge", "issuer_request": "a request about an issuer", "addon": "an add-on"},
+    **{"policy_version": "a policy", "risk_case_comment": "a comment of a case"},
     **{"issuer_logo": "the logo of an issuer", "run_step": "a step of a run"},
 }
 _SENTENCES: Final[Mapping[str, str]] = {
@@ -72,7 +73,7 @@ MECHANICS: Final = (
 """Actions that only repeat, or follow from, what another line says."""
 _NAMED: Final = {
     **{"api_key": "the API key", "issuer": "", "issuer_logo": "the logo of", "user": "", "policy": "the policy"},
-    **{"policy_version": "the policy", "agent": "the agent", "key": "the signing key", "risk_case": "the case of"},
+    **{"agent": "the agent", "key": "the signing key", "risk_case": "the case of"},
     **{"attestation": "an attestation of", "policy_decision": "the decision", "route": "", "org": "the organization"},
 }
 
@@ -141,7 +142,6 @@ def compose_link(resource_type: str, resource_id: str) -> str:
         "issuer_logo": ("issuers", {"issuer": owner}),
         "key": ("issuers", {"issuer": owner, "key": resource_id}),
         "policy": ("policy", {"policy": owner}),
-        "policy_version": ("policy", {"policy": owner}),
         "policy_decision": ("policy", {"decision": resource_id}),
         "agent": ("agents", {"agent": owner}),
         "user": ("access", {"who": f"person:{owner}"}),
@@ -151,6 +151,15 @@ def compose_link(resource_type: str, resource_id: str) -> str:
         return ""
     page, query = places[resource_type]
     return f"{page}?{urlencode(query)}"
+
+
+def compose_entity_link(kind: str, entity_id: str) -> str:
+    """Compose the address of the drawer of an entity of risk.
+
+    >>> compose_entity_link("user", "u 1")
+    'risk?entity=user%3Au+1'
+    """
+    return f"risk?{urlencode({'entity': f'{kind}:{entity_id}'})}"
 
 
 def _compose_sentence(action: str) -> str:

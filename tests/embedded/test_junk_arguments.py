@@ -34,10 +34,11 @@ REASON = "a reason that is long enough"
 NOUNS = (
     *("attestations", "audit", "cases", "challenges", "decisions", "issuers", "lists", "log", "people", "policies"),
     *("signals", "webhooks", "verifications", "agents", "agent_sessions", "delegations", "witness", "compliance"),
-    "runs",
+    *("runs", "api_keys", "sessions"),
 )
+OF_PEOPLE = ("api_keys", "sessions")  # lists that only a signed-in person reads
 CLAIM = ("door", "locked", "yes")
-LISTINGS = (*(noun for noun in NOUNS if noun not in ("log", "verifications")), "checkpoints", "events")
+LISTINGS = (*(noun for noun in NOUNS if noun not in ("log", "verifications", *OF_PEOPLE)), "checkpoints", "events")
 OBJECTS = (
     *("agent", "agent_key", "agent_session", "agent_tokens", "attestation", "bundle", "case", "delegation"),
     *("delegation_proof", "endpoint", "issuer", "policy", "replay", "run", "run_proof", "signal", "vote_request"),

@@ -14,7 +14,7 @@ from attestlab.core.errors import PermissionDenied
 from attestlab_dashboards import icons
 from attestlab_dashboards.access.register import AccessRegister, load_register
 from attestlab_dashboards.access.state import AccessState
-from attestlab_dashboards.deeds import MECHANICS, compose_link, name_service, write_deed
+from attestlab_dashboards.deeds import MECHANICS, compose_entity_link, compose_link, name_service, write_deed
 from attestlab_dashboards.formats import time_tag
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.safe import NOTHING, html, join
@@ -30,7 +30,7 @@ _NAMES: Final[Mapping[str, str]] = {  # of the things that lines are about, by d
     "attestation": "SELECT id, schema_id AS name FROM attestations WHERE list_contains($ids, id::VARCHAR)",
     "risk_case": "SELECT id, entity_type || ' ' || entity_id AS name FROM cases WHERE list_contains($ids, id::VARCHAR)",
 }
-_SAME_NAMES: Final = {"issuer_logo": "issuer", "policy_version": "policy", "key": "issuer", "risk_case_comment": ""}
+_SAME_NAMES: Final = {"issuer_logo": "issuer", "key": "issuer"}
 
 
 class TrailLine(NamedTuple):
@@ -189,7 +189,7 @@ def _draw_actor(line: TrailLine, page: TrailPage) -> Markup:
 
 def _draw_deed(line: TrailLine, page: TrailPage, subject_id: str) -> Markup:
     deed = write_deed(line.action, line.resource_type, _name_thing(line, page, subject_id))
-    link = compose_link(line.resource_type, line.resource_id)
+    link = _find_link(line, page)
     if deed.name:
         return html(
             "{before}{name}{after}",
@@ -198,6 +198,14 @@ def _draw_deed(line: TrailLine, page: TrailPage, subject_id: str) -> Markup:
             after=deed.after,
         )
     return _draw_link(deed.before, link) if link else html("{before}", before=deed.before)
+
+
+def _find_link(line: TrailLine, page: TrailPage) -> str:
+    """Find the page that shows what a line is about; a case is shown with its entity."""
+    name = page.names.get(f"risk_case:{line.resource_id}") if line.resource_type == "risk_case" else None
+    if name is None:
+        return compose_link(line.resource_type, line.resource_id)
+    return compose_entity_link(*name.split(" ", 1))
 
 
 def _draw_link(words: str, link: str) -> Markup:
