@@ -2,7 +2,7 @@
 
 from attestlab.core.row_rendering import RowRenderer
 from attestlab.identity import rules
-from attestlab.identity.sessions import SessionDetails, Tokens
+from attestlab.identity.sessions import OpenSession, Tokens
 from attestlab.identity.shapes import SessionOut, TokensOut
 from attestlab.identity.tables import SessionRecord
 
@@ -13,4 +13,4 @@ render_tokens = RowRenderer(
     expires_in=lambda _: rules.ACCESS_TOKEN_TTL_S,
     refresh_expires_in=lambda _: int(rules.REFRESH_TOKEN_TTL.total_seconds()),
 )
-render_session = RowRenderer(SessionOut, SessionDetails, parts={"row": SessionRecord})
+render_session = RowRenderer(SessionOut, OpenSession, parts={"row": SessionRecord})

@@ -46,7 +46,7 @@ class Tokens:
     refresh_token: str = field(repr=False)
 
 
-class SessionDetails(NamedTuple):
+class OpenSession(NamedTuple):
     """A session with when it was last used, and whether it is the caller's current one."""
 
     row: SessionRecord
@@ -150,7 +150,7 @@ class Sessions:
 
     def list_page(
         self, query: SessionsQuery, *, caller: Caller, before: UUID | None = None, limit: int = 50
-    ) -> list[SessionDetails]:
+    ) -> list[OpenSession]:
         """List the sessions that are open, newest first: the caller's own, another person's, or all of the tenant.
 
         A person of whom the tenant knows nothing has none.
@@ -167,7 +167,7 @@ class Sessions:
                 connection.execute, caller.tenant_id, user_id, now=self.clock.now(), before=before, limit=limit
             )
         last_uses = self.credential_uses.find_of_credentials([row.id for row in found])
-        return [SessionDetails(row, last_uses.get(row.id), str(row.id) == caller.credential_id) for row in found]
+        return [OpenSession(row, last_uses.get(row.id), str(row.id) == caller.credential_id) for row in found]
 
     def end(self, session_id: UUID, *, caller: Caller, tx: Transaction | None = None) -> None:
         """End a session of the caller or, as an owner or admin, of another person; one that has ended stays ended.

@@ -16,7 +16,7 @@ FILTERS: Final = ("role", "state", "use")
 ASKS: Final = ("revoke", "lose", "end")
 
 
-class Subject(NamedTuple):
+class Holder(NamedTuple):
     """A person or an API key, whose trail the drawer shows: `person:` or `key:` and the id."""
 
     kind: str
@@ -26,20 +26,20 @@ class Subject(NamedTuple):
         return f"{self.kind}:{self.id}"
 
     @classmethod
-    def parse(cls, text: str) -> Subject:
-        """Read a subject such as `key:0193b5a0-7f3c-7abc-8def-0123456789ab`.
+    def parse(cls, text: str) -> Holder:
+        """Read a holder such as `key:0193b5a0-7f3c-7abc-8def-0123456789ab`.
 
         Raises:
             ValueError: it is none.
         """
-        kind, _, subject_id = text.partition(":")
+        kind, _, holder_id = text.partition(":")
         if kind not in ("person", "key"):
             raise ValueError(f"{kind!r} is neither person nor key.")
-        return cls(kind, read_uuid(subject_id))
+        return cls(kind, read_uuid(holder_id))
 
 
-def _read_subject(text: str) -> str:
-    return str(Subject.parse(text))
+def _read_holder(text: str) -> str:
+    return str(Holder.parse(text))
 
 
 class AccessState(PageState):
@@ -57,7 +57,7 @@ class AccessState(PageState):
     sessions_page = page_number(doc="The page of the sessions.")
     trail_page = page_number(doc="The page of what all did.")
     whole = param.Boolean(default=False, doc="Whether renewals of sessions and sent mails are listed, too.")
-    who = Value("", read=_read_subject, doc="The person or key of the open drawer, person:id or key:id.")
+    who = Value("", read=_read_holder, doc="The person or key of the open drawer, person:id or key:id.")
     deed = Value("", read=matching(r"[a-z_]{1,40}\.[a-z_]{1,40}"), doc="The action that the drawer lists alone.")
     acts_page = page_number(doc="The page of what the person or key of the drawer did.")
     ask = choice("", *ASKS, doc="The question of the open dialog.")
@@ -75,6 +75,6 @@ class AccessState(PageState):
         return self.list_changed(FILTERS)
 
     @property
-    def subject(self) -> Subject | None:
+    def holder(self) -> Holder | None:
         """The person or key of the open drawer."""
-        return Subject.parse(self.who) if self.who else None
+        return Holder.parse(self.who) if self.who else None

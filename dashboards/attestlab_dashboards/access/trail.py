@@ -20,7 +20,7 @@ from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.safe import NOTHING, html, join
 
 LINE_ROWS: Final = 10
-_OF_SUBJECT: Final = "(actor_id = $id OR (resource_id = $id AND resource_type IN ('user', 'api_key')))"
+_OF_HOLDER: Final = "(actor_id = $id OR (resource_id = $id AND resource_type IN ('user', 'api_key')))"
 _NO_MECHANICS: Final = f"action NOT IN {MECHANICS}"
 _COLUMNS: Final = 'seq, "timestamp" AS at, actor_type, actor_id, action, resource_type, resource_id, outcome, metadata'
 _NAMES: Final[Mapping[str, str]] = {  # of the things that lines are about, by data set
@@ -33,7 +33,7 @@ _NAMES: Final[Mapping[str, str]] = {  # of the things that lines are about, by d
 _SAME_NAMES: Final = {"issuer_logo": "issuer", "key": "issuer"}
 
 
-class TrailLine(NamedTuple):
+class DeedLine(NamedTuple):
     """A line of the audit trail."""
 
     seq: int
@@ -55,17 +55,17 @@ class DeedCount(NamedTuple):
     last: datetime
 
 
-class TrailPage(NamedTuple):
+class DeedPage(NamedTuple):
     """A page of lines with the names of what they are about; `counts` sums up all lines by action, the most first."""
 
     register: AccessRegister
-    lines: tuple[TrailLine, ...]
+    lines: tuple[DeedLine, ...]
     all_lines: int
     page: int
     names: Mapping[str, str]
     counts: tuple[DeedCount, ...] = ()
 
-    def name_actor(self, line: TrailLine) -> str:
+    def name_actor(self, line: DeedLine) -> str:
         """Name who did it."""
         if line.actor_type == "SERVICE":
             return name_service(line.actor_id)
@@ -88,7 +88,7 @@ QUALIFY (place - 1) // {LINE_ROWS} = least($page, (all_lines - 1) // {LINE_ROWS}
 
 
 def compose_counts(state: AccessState) -> LakeQuery:
-    """Compose the query of what the subject of the drawer did how often."""
+    """Compose the query of what the holder of the drawer did how often."""
     chosen = _compose_choice(state.change(deed=""), is_drawer=True)
     by_action = (
         f'SELECT action, count(*) AS lines, max("timestamp") AS last FROM audit WHERE {chosen} AND actor_id = $id'
@@ -98,7 +98,7 @@ def compose_counts(state: AccessState) -> LakeQuery:
 
 def _compose_choice(state: AccessState, *, is_drawer: bool) -> str:
     conditions = [
-        *([_OF_SUBJECT] if is_drawer else []),
+        *([_OF_HOLDER] if is_drawer else []),
         *([] if state.whole else [_NO_MECHANICS]),
         *(["action = $deed"] if is_drawer and state.deed else []),
     ]
@@ -106,25 +106,25 @@ def _compose_choice(state: AccessState, *, is_drawer: bool) -> str:
 
 
 def _bind(state: AccessState) -> dict[str, str | int]:
-    return {"id": state.subject.id if state.subject else "", "deed": state.deed}
+    return {"id": state.holder.id if state.holder else "", "deed": state.deed}
 
 
-def load_page(lab: Lab, state: AccessState, *, page: int, is_drawer: bool) -> TrailPage:
+def load_page(lab: Lab, state: AccessState, *, page: int, is_drawer: bool) -> DeedPage:
     """Load a page of lines, with the names of what they are about."""
     rows = compose_lines(state, page=page, is_drawer=is_drawer).read_rows(lab)
     all_lines, place = (int(str(rows[0][name])) for name in ("all_lines", "place")) if rows else (0, 1)
     lines = tuple(map(_read_line, rows))
-    return TrailPage(load_register(lab, state), lines, all_lines, (place - 1) // LINE_ROWS + 1, read_names(lab, lines))
+    return DeedPage(load_register(lab, state), lines, all_lines, (place - 1) // LINE_ROWS + 1, read_names(lab, lines))
 
 
-def _read_line(row: Mapping[str, object]) -> TrailLine:
-    values = {name: row[name] for name in TrailLine._fields if name != "metadata"}
+def _read_line(row: Mapping[str, object]) -> DeedLine:
+    values = {name: row[name] for name in DeedLine._fields if name != "metadata"}
     metadata = row["metadata"]
     read = json.loads(metadata) if isinstance(metadata, str) else metadata
-    return TrailLine(**values, metadata=read if isinstance(read, dict) else {})  # type: ignore[arg-type]  # the query's types
+    return DeedLine(**values, metadata=read if isinstance(read, dict) else {})  # type: ignore[arg-type]  # the query's types
 
 
-def read_names(lab: Lab, lines: Iterable[TrailLine]) -> dict[str, str]:
+def read_names(lab: Lab, lines: Iterable[DeedLine]) -> dict[str, str]:
     """Read the names of things and agents by `kind:id`; of what the viewer may not read there is none."""
     wanted: dict[str, set[str]] = {}
     for line in lines:
@@ -146,33 +146,33 @@ def _read_names_of(lab: Lab, kind: str, ids: Sequence[str]) -> dict[str, str]:
     return {str(row["id"]): str(row["name"]) for row in rows}
 
 
-def _kind_of(line: TrailLine) -> str:
+def _kind_of(line: DeedLine) -> str:
     return _SAME_NAMES.get(line.resource_type, line.resource_type)
 
 
-def _owner_id(line: TrailLine) -> str:
+def _owner_id(line: DeedLine) -> str:
     return line.resource_id.partition("/")[0]
 
 
-def draw_lines(page: TrailPage, *, subject_id: str = "") -> Markup:
-    """Draw lines as sentences; without the name of the subject of the drawer, which stands above them."""
+def draw_lines(page: DeedPage, *, holder_id: str = "") -> Markup:
+    """Draw lines as sentences; without the name of the holder of the drawer, which stands above them."""
     return html(
-        '<ol class="ac-lines">{lines}</ol>', lines=join(_draw_line(line, page, subject_id) for line in page.lines)
+        '<ol class="ac-lines">{lines}</ol>', lines=join(_draw_line(line, page, holder_id) for line in page.lines)
     )
 
 
-def _draw_line(line: TrailLine, page: TrailPage, subject_id: str) -> Markup:
+def _draw_line(line: DeedLine, page: DeedPage, holder_id: str) -> Markup:
     return html(
         '<li class="{css}">{at}<span><span class="ac-deed">{who}{did}</span>{detail}</span></li>',
         css="bad" if line.outcome == "FAILURE" else "",
         at=time_tag(line.at, page.register.now),
-        who=NOTHING if line.actor_id == subject_id else _draw_actor(line, page),
-        did=_draw_deed(line, page, subject_id),
+        who=NOTHING if line.actor_id == holder_id else _draw_actor(line, page),
+        did=_draw_deed(line, page, holder_id),
         detail=_draw_detail(line),
     )
 
 
-def _draw_actor(line: TrailLine, page: TrailPage) -> Markup:
+def _draw_actor(line: DeedLine, page: DeedPage) -> Markup:
     name = page.name_actor(line)
     kind = {"USER": "person", "API_KEY": "key"}.get(line.actor_type)
     if kind is None:
@@ -187,8 +187,8 @@ def _draw_actor(line: TrailLine, page: TrailPage) -> Markup:
     )
 
 
-def _draw_deed(line: TrailLine, page: TrailPage, subject_id: str) -> Markup:
-    deed = write_deed(line.action, line.resource_type, _name_thing(line, page, subject_id))
+def _draw_deed(line: DeedLine, page: DeedPage, holder_id: str) -> Markup:
+    deed = write_deed(line.action, line.resource_type, _name_thing(line, page, holder_id))
     link = _find_link(line, page)
     if deed.name:
         return html(
@@ -200,7 +200,7 @@ def _draw_deed(line: TrailLine, page: TrailPage, subject_id: str) -> Markup:
     return _draw_link(deed.before, link) if link else html("{before}", before=deed.before)
 
 
-def _find_link(line: TrailLine, page: TrailPage) -> str:
+def _find_link(line: DeedLine, page: DeedPage) -> str:
     """Find the page that shows what a line is about; a case is shown with its entity."""
     name = page.names.get(f"risk_case:{line.resource_id}") if line.resource_type == "risk_case" else None
     if name is None:
@@ -212,11 +212,11 @@ def _draw_link(words: str, link: str) -> Markup:
     return html('<a href="{link}">{words}</a>', link=link, words=words) if link else html("<b>{words}</b>", words=words)
 
 
-def _name_thing(line: TrailLine, page: TrailPage, subject_id: str) -> str:
+def _name_thing(line: DeedLine, page: DeedPage, holder_id: str) -> str:
     """Name what a line is about; empty if nothing is known of it but its id."""
     match line.resource_type:
         case "user" | "api_key":
-            if line.resource_id == subject_id and line.actor_id == subject_id:
+            if line.resource_id == holder_id and line.actor_id == holder_id:
                 return "their own account" if line.resource_type == "user" else "itself"
             return page.register.names.get(line.resource_id, "")
         case "route":
@@ -240,14 +240,14 @@ _CODES: Final = {
 }
 
 
-def _draw_detail(line: TrailLine) -> Markup:
+def _draw_detail(line: DeedLine) -> Markup:
     words = [*_list_details(line)]
     refused = html(' <span class="ac-refused">{icon} refused</span>', icon=icons.draw("cross"))
     failed = refused if line.outcome == "FAILURE" and line.action != "request.denied" else NOTHING
     return html('{failed} <span class="sub">{words}</span>', failed=failed, words="; ".join(words)) if words else failed
 
 
-def _list_details(line: TrailLine) -> Iterable[str]:
+def _list_details(line: DeedLine) -> Iterable[str]:
     scope, code, reason = (line.metadata.get(name) for name in ("required_scope", "code", "reason"))
     if isinstance(scope, str):
         yield f"it lacks the scope {scope}"

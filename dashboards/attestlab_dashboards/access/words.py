@@ -44,7 +44,7 @@ def draw_roles(roles: Iterable[str]) -> Markup:
 
 
 def draw_last_use(at: datetime | None, now: datetime) -> Markup:
-    """Draw when something was last used; what nobody used for long is marked."""
+    """Draw when something was last used; what was unused for long is marked."""
     if at is None:
         return html('<span class="muted">never</span>')
     if (now - at).days >= IDLE_DAYS:

@@ -18,10 +18,8 @@ from attestlab_dashboards.access.state import AccessState
 from support.dashboards.members import Members, draw, draw_markup
 
 
-def test_an_owner_sees_who_has_access_and_which_key_nobody_uses(members: Members) -> None:
-    assert draw(members.owner, "answer") == (
-        "3 people and 2 API keys have access. 2 are signed in. Nobody uses 2 keys."
-    )
+def test_an_owner_sees_who_has_access_and_which_keys_are_unused(members: Members) -> None:
+    assert draw(members.owner, "answer") == ("3 people and 2 API keys have access. 2 are signed in. 2 keys are unused.")
     assert "Owners and admins 2 of 3 they may do everything" in draw(members.owner, "kpis")
     people = draw(members.owner, "people", sort="name")
     assert people.startswith("3 people, by person")

@@ -1,4 +1,4 @@
-"""How many people and keys have access, and which of it nobody uses: one sentence."""
+"""How many people and keys have access, and how many keys are unused: one sentence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def draw_answer(register: AccessRegister, _state: AccessState) -> Markup:
                 keys=plural(len(working), "API key"),
             ),
             html("<b>{people}</b> {are} signed in.", people=len(register.open_sessions), are=_are(register)),
-            html("Nobody uses <b>{unused}</b>.", unused=plural(unused, "key"))
+            html("<b>{unused}</b> {are} unused.", unused=plural(unused, "key"), are="is" if unused == 1 else "are")
             if unused
             else html("<b>Each</b> key is in use."),
         ],

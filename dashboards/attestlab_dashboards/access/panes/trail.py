@@ -11,23 +11,23 @@ from attestlab.client.analysis.rows import Rows
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
 from attestlab_dashboards.access.state import AccessState
-from attestlab_dashboards.access.trail import LINE_ROWS, TrailPage, compose_lines, draw_lines, load_page
+from attestlab_dashboards.access.trail import LINE_ROWS, DeedPage, compose_lines, draw_lines, load_page
 from attestlab_dashboards.formats import plural
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import html
 
 
-def load_trail(lab: Lab, state: AccessState) -> TrailPage:
+def load_trail(lab: Lab, state: AccessState) -> DeedPage:
     """Load a page of all lines."""
     return load_page(lab, state, page=state.trail_page, is_drawer=False)
 
 
-def write_reading(page: TrailPage, _state: AccessState) -> str:
+def write_reading(page: DeedPage, _state: AccessState) -> str:
     """Write how many lines there are."""
     return f"{plural(page.all_lines, 'line')} of the audit trail, newest first; a name opens all that they did"
 
 
-def draw_trail(page: TrailPage, state: AccessState) -> Markup:
+def draw_trail(page: DeedPage, state: AccessState) -> Markup:
     """Draw a page of the lines."""
     if not page.lines:
         return widgets.empty("Nothing was done yet", "The audit trail begins with the first change.")

@@ -19,7 +19,7 @@ from attestlab_dashboards.access.state import AccessState
 from attestlab_dashboards.access.trail import (
     LINE_ROWS,
     DeedCount,
-    TrailPage,
+    DeedPage,
     compose_counts,
     draw_lines,
     load_page,
@@ -31,26 +31,26 @@ from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 
 
-class OpenSubject(NamedTuple):
+class OpenHolder(NamedTuple):
     """A person or key with their trail; `trail` is None for a viewer who may not read it."""
 
     register: AccessRegister
     row: PersonHandle | ApiKeyHandle | None
-    trail: TrailPage | None
+    trail: DeedPage | None
 
 
-def load_subject(lab: Lab, state: AccessState) -> OpenSubject | None:
+def load_holder(lab: Lab, state: AccessState) -> OpenHolder | None:
     """Load the person or key of the drawer; None while the drawer is closed."""
-    subject = state.subject
-    if subject is None:
+    holder = state.holder
+    if holder is None:
         return None
     register = load_register(lab, state)
-    rows = register.people if subject.kind == "person" else register.keys or ()
-    row = next((row for row in rows if str(row.id) == subject.id), None)
-    return OpenSubject(register, row, _load_trail(lab, state))
+    rows = register.people if holder.kind == "person" else register.keys or ()
+    row = next((row for row in rows if str(row.id) == holder.id), None)
+    return OpenHolder(register, row, _load_trail(lab, state))
 
 
-def _load_trail(lab: Lab, state: AccessState) -> TrailPage | None:
+def _load_trail(lab: Lab, state: AccessState) -> DeedPage | None:
     try:
         page = load_page(lab, state, page=state.acts_page, is_drawer=True)
         counts = compose_counts(state).read_rows(lab)
@@ -59,9 +59,9 @@ def _load_trail(lab: Lab, state: AccessState) -> TrailPage | None:
     return page._replace(counts=tuple(DeedCount(**row) for row in counts))  # type: ignore[arg-type]  # the query's types
 
 
-def draw_subject(opened: OpenSubject | None, state: AccessState) -> Markup:
+def draw_holder(opened: OpenHolder | None, state: AccessState) -> Markup:
     """Draw the drawer; nothing while it is closed."""
-    if opened is None or state.subject is None:
+    if opened is None or state.holder is None:
         return NOTHING
     name = _write_name(opened, state)
     return html(
@@ -75,19 +75,19 @@ def draw_subject(opened: OpenSubject | None, state: AccessState) -> Markup:
     )
 
 
-def _write_name(opened: OpenSubject, state: AccessState) -> str:
-    known = opened.register.names.get(state.subject.id if state.subject else "")
-    return known or ("A person who left" if state.subject and state.subject.kind == "person" else "An API key")
+def _write_name(opened: OpenHolder, state: AccessState) -> str:
+    known = opened.register.names.get(state.holder.id if state.holder else "")
+    return known or ("A person who left" if state.holder and state.holder.kind == "person" else "An API key")
 
 
-def _draw_facts(opened: OpenSubject, state: AccessState) -> Markup:
+def _draw_facts(opened: OpenHolder, state: AccessState) -> Markup:
     match opened.row:
         case PersonHandle():
             facts = _list_person_facts(opened.row, opened.register)
         case ApiKeyHandle():
             facts = _list_key_facts(opened.row, opened.register)
         case _:
-            facts = [("Id", short_id(state.subject.id if state.subject else ""))]
+            facts = [("Id", short_id(state.holder.id if state.holder else ""))]
     drawn = join(html("<dt>{name}</dt><dd>{value}</dd>", name=name, value=value) for name, value in facts)
     return html('<dl class="is-facts">{facts}</dl>{button}', facts=drawn, button=_draw_buttons(opened.row))
 
@@ -134,13 +134,13 @@ def _draw_buttons(row: PersonHandle | ApiKeyHandle | None) -> Markup:
     )
 
 
-def _draw_trail(opened: OpenSubject, state: AccessState) -> Markup:
+def _draw_trail(opened: OpenHolder, state: AccessState) -> Markup:
     if opened.trail is None:
         return html('<p class="sub">What they did needs the scope <code>audit:read</code>.</p>')
     page = opened.trail
     return html(
         '<h3>What {who} did</h3>{sums}<div class="chips">{whole}</div>{lines}{pager}',
-        who="this key" if state.subject and state.subject.kind == "key" else "they",
+        who="this key" if state.holder and state.holder.kind == "key" else "they",
         sums=_draw_counts(page, state),
         whole=draw_whole(state),
         lines=_draw_page(page, state),
@@ -148,7 +148,7 @@ def _draw_trail(opened: OpenSubject, state: AccessState) -> Markup:
     )
 
 
-def _draw_counts(page: TrailPage, state: AccessState) -> Markup:
+def _draw_counts(page: DeedPage, state: AccessState) -> Markup:
     """Draw how often what was done; a click lists it alone."""
     chips = join(
         widgets.chip(
@@ -163,16 +163,16 @@ def _draw_counts(page: TrailPage, state: AccessState) -> Markup:
     return html('<div class="chips ac-counts" role="group" aria-label="How often">{chips}</div>', chips=chips)
 
 
-def _draw_page(page: TrailPage, state: AccessState) -> Markup:
+def _draw_page(page: DeedPage, state: AccessState) -> Markup:
     if not page.lines:
         return widgets.empty("Nothing yet", "No line of the audit trail is by them, or about them.")
-    return draw_lines(page, subject_id=state.subject.id if state.subject else "")
+    return draw_lines(page, holder_id=state.holder.id if state.holder else "")
 
 
 PANE: Final = Pane(
     key="who",
-    load=load_subject,
-    draw=draw_subject,
+    load=load_holder,
+    draw=draw_holder,
     reads=("who", "acts_page", "deed", "whole"),
     scope=Scope.USERS_READ.value,
 )
