@@ -163,7 +163,7 @@ def draw_lines(page: DeedPage, *, holder_id: str = "") -> Markup:
 
 def _draw_line(line: DeedLine, page: DeedPage, holder_id: str) -> Markup:
     return html(
-        '<li class="{css}">{at}<span><span class="ac-deed">{who}{did}</span>{detail}</span></li>',
+        '<li class="{css}">{at}<div><p class="ac-deed">{who}{did}</p>{detail}</div></li>',
         css="bad" if line.outcome == "FAILURE" else "",
         at=time_tag(line.at, page.register.now),
         who=NOTHING if line.actor_id == holder_id else _draw_actor(line, page),

@@ -50,7 +50,7 @@ def draw_sessions(register: AccessRegister, state: AccessState) -> Markup:
         row_ev="who",
         marks=[f"session-{session.id}" for session in shown],
     )
-    agents = html('<p class="sub ac-agents"><a href="agents">Sessions of agents</a></p>')
+    agents = html('<p class="ac-agents"><a href="agents">Sessions of agents</a></p>')
     return join([listed, widgets.pager(page, pages, ev="sessions_page"), agents])
 
 
@@ -87,7 +87,6 @@ PANE: Final = Pane(
     key="sessions",
     question="Signed in",
     reading=write_reading,
-    span=5,
     load=load_register,
     draw=draw_sessions,
     reads=(),

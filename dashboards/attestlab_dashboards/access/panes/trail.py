@@ -58,7 +58,6 @@ PANE: Final = Pane(
     key="trail",
     question="Who did what",
     reading=write_reading,
-    span=7,
     load=load_trail,
     draw=draw_trail,
     reads=("trail_page", "whole"),
