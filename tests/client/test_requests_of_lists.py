@@ -51,6 +51,12 @@ def _activate(lab: Any, count: int) -> None:
         lab.policies.activate(KNOWN, acknowledge=[f"rule-{n}" for n in range(count)])
 
 
+def _create_key(lab: Any, count: int) -> None:
+    scopes = ["attestations:read", "issuers:read", "risk:read"][:count]
+    with suppress(PermissionDenied):  # a person would have to sign in
+        lab.api_keys.create("Reader", scopes=scopes)
+
+
 SWEPT = {
     "name": "Old keys",
     "category": "MINT",
@@ -95,6 +101,7 @@ USES: dict[str, Use] = {
     "activate acknowledge": _activate,
     "create events": lambda lab, count: lab.webhooks.create(f"https://receiver.invalid/{count}", EVENTS[:count]),
     "update events": lambda lab, count: lab.webhooks.update("receiver.invalid", events=EVENTS[:count]),
+    "create scopes": _create_key,
     "register scopes": lambda lab, count: lab.agents.register("Scoped", scopes=SCOPES[:count]),
     "delegate scopes": lambda lab, count: lab.agents.list(q="Keeper of lists")[0].delegate(
         {"display_name": "Child"}, SCOPES[:count]
