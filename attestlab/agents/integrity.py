@@ -18,6 +18,7 @@ from attestlab.agents.runs import integrity as run_integrity
 from attestlab.agents.tables import AgentKeyRecord, AgentRecord
 from attestlab.agents.trust import integrity as trust_integrity
 from attestlab.agents.witnessing import integrity as vote_integrity
+from attestlab.core.counting import plural
 from attestlab.core.db.tables import iterate
 from attestlab.issuers.integrity import build_key_members, find_differences
 from attestlab.log import agent_entries
@@ -47,7 +48,10 @@ def _check_statuses(connection: Connection) -> Iterator[tuple[str, str]]:
         if wrong := find_differences(connection, subject, expected, index=row.changed_index):
             yield str(row.id), f"the row differs from the log in {wrong}"
     if (chains := log_store.count_of_subjects(connection, EntryType.AGENT_STATUS)) != changed:
-        yield "count", f"{chains} chains of {EntryType.AGENT_STATUS.value}, {changed} agents that changed"
+        yield (
+            "count",
+            f"{plural(chains, 'chain')} of {EntryType.AGENT_STATUS.value}, {plural(changed, 'changed agent')}",
+        )
 
 
 def _check_keys(connection: Connection) -> Iterator[tuple[str, str]]:
@@ -60,7 +64,7 @@ def _check_keys(connection: Connection) -> Iterator[tuple[str, str]]:
         if wrong := find_differences(connection, subject, build_key_members(row), index=index):
             yield row.kid, f"the row differs from the log in {wrong}"
     if (chains := log_store.count_of_subjects(connection, EntryType.AGENT_KEY)) != count:
-        yield "count", f"{chains} chains of {EntryType.AGENT_KEY.value}, {count} keys"
+        yield "count", f"{plural(chains, 'chain')} of {EntryType.AGENT_KEY.value}, {plural(count, 'key')}"
 
 
 RECORD_CHECKS: Final[dict[str, Callable[[Connection], Iterator[tuple[str, str]]]]] = {

@@ -37,6 +37,7 @@ from attestlab.cli.output import (
 from attestlab.cli.policies import policies
 from attestlab.cli.progress import progress_on_stderr
 from attestlab.cli.receipts import receipts
+from attestlab.cli.search import search
 from attestlab.cli.tenants import consumers, tenants
 from attestlab.core.extras import list_missing, require_extra
 from attestlab.core.standard_output import emit, print_stderr
@@ -64,6 +65,7 @@ lakes = typer.Typer(no_args_is_help=True, help="The lake: data of the records as
 keys = typer.Typer(no_args_is_help=True, help="The key-encryption key.")
 _CONTINUE = "Every part of the lake that was written is whole. Run it again to write the rest."
 app.command("mint")(minting.mint)
+app.command("search")(search)
 app.command("badge")(badges.badge)
 app.command("notebooks")(notebooks)
 app.command("listen")(webhooks.listen)

@@ -10,6 +10,7 @@ import typer
 
 from attestlab.cli.doors import ApiKey, Folder, LabDoor, Tenant, UrlOption
 from attestlab.cli.output import OK, PROBLEMS, DatabaseUrl, JsonOption, print_items, print_values, report_errors
+from attestlab.core.counting import plural
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.standard_output import emit, print_stderr
 
@@ -187,6 +188,6 @@ def _print_check(found: PolicyCheck) -> None:
     for finding in found.findings:
         by = f", because of {', '.join(finding.by)}" if finding.by else ""
         emit(f"{finding.kind.value}: {finding.rule_id or 'the default'}{by}")
-    counted = f"{len(found.document.rules)} rules, {len(found.document.tests or ())} tests"
+    counted = f"{plural(len(found.document.rules), 'rule')}, {plural(len(found.document.tests or ()), 'test')}"
     verdict = "can be activated" if found.is_activatable else "cannot be activated"
     print_stderr(f"{found.document.name}: {counted}, {verdict}")

@@ -17,6 +17,7 @@ import typer
 from attestlab.cli.doors import ApiKey
 from attestlab.cli.numbers import MAX_WAIT_S, seconds, whole_number
 from attestlab.cli.output import OK, PROBLEMS, UNUSABLE, JsonOption, fail, print_values, report_errors
+from attestlab.core.counting import plural
 from attestlab.core.standard_output import emit, print_stderr
 from attestlab.core.strict_json import MAX_SAFE_INTEGER
 
@@ -121,7 +122,7 @@ def _report_tally(tally: _Tally) -> Iterator[_Tally]:
         yield tally
     finally:
         print_stderr(
-            f"attestlab: {tally.sent:,} events were sent, and the receiver did not accept {tally.not_accepted:,}. "
+            f"attestlab: Sent {plural(tally.sent, 'event')}; the receiver did not accept {tally.not_accepted:,}. "
             f"Continue with --after {tally.position}."
         )
 

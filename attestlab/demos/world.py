@@ -22,6 +22,7 @@ from attestlab.attestations.results import Minted, VerificationOutcome
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.verification.steps import VerifierInput
 from attestlab.core.clock import Clock, SystemClock
+from attestlab.core.counting import plural
 from attestlab.core.crypto.signing import Algorithm
 from attestlab.core.db.transaction import Transaction
 from attestlab.demos import DEFAULT_SEED
@@ -89,7 +90,8 @@ class DemoWorld:
     minted: list[tuple[DemoDocument, Minted]] = field(default_factory=list)
 
     def __repr__(self) -> str:
-        return f"World({len(self.issuers)} issuers, {len(self.minted)} attestations, in {self.lab.settings.data})"
+        issuers, minted = plural(len(self.issuers), "issuer"), plural(len(self.minted), "attestation")
+        return f"World({issuers}, {minted}, in {self.lab.settings.data})"
 
     def mint(
         self, document: DemoDocument, *, issuer: IssuerWithKeys | None = None, tx: Transaction | None = None

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from sqlalchemy import Connection, select
 
+from attestlab.core.counting import plural
 from attestlab.core.db.tables import fetch_all
 from attestlab.core.encoding import b64url_encode, format_time
 from attestlab.issuers import store
@@ -38,7 +39,7 @@ def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
             yield str(row.id), "the row differs from the log in the index of the revocation"
     for kind, count in ((EntryType.KEY_STATUS, len(keys)), (EntryType.ISSUER_STATUS, len(issuers))):
         if (chains := log_store.count_of_subjects(connection, kind)) != count:
-            yield "count", f"{chains} chains of {kind.value}, {count} rows"
+            yield "count", f"{plural(chains, 'chain')} of {kind.value}, {plural(count, 'row')}"
 
 
 def _find_renaming(connection: Connection, subject: str, row: IssuerRecord) -> str:

@@ -38,7 +38,7 @@ class SearchQuery(In, wire_name="page_search_query", source="UX First page"):
     q: str = ""
     """What to find. Format: an id, a link, an index of the log or a SHA-256; at most 500 characters are read."""
     file: str | None = None
-    """Present if the SHA-256 is that of a file that a browser hashed; it changes the words only.
+    """Present if the SHA-256 is that of a file that a browser hashed: then it is never taken for that of a log entry.
     Format: any text, such as 1.
     """
 
@@ -80,7 +80,7 @@ async def find_attestation(request: Request, query: SearchQuery, portal: Portal,
     from attestlab.portal import front_page
 
     term = parse_search(query.q[:MAX_SEARCH_CHARS])
-    result = await executor.read(lambda: portal.find(term))
+    result = await executor.read(lambda: portal.find(term, is_file=query.file is not None))
     if result.attestation_id is not None:
         return RawResponse(b"", HTML, {"Location": _page_address(result, term)}, status=303)
     return to_response(front_page.found_page(term, result, now=request.now, is_file=query.file is not None))

@@ -43,25 +43,30 @@ class SearchResult:
         return self.attestation_id is None and not self.attestations and self.entry_index is None
 
 
-def find(connection: Connection, log: Log, term: SearchTerm) -> SearchResult:
-    """Find what a recognised text names."""
+def find(connection: Connection, log: Log, term: SearchTerm, *, is_file: bool = False) -> SearchResult:
+    """Find what a recognised text names; the hash of a file names documents alone.
+
+    A file may have been made of the bytes whose hash is a leaf (RFC 9162): it is not attested.
+    """
     size = log.size(connection)
     if term.kind is SearchKind.ATTESTATION:
         return SearchResult(size, attestation_id=UUID(term.value))  # its page tells whether it exists
     if term.kind is SearchKind.INDEX:
         return _find_entry(connection, log, int(term.value), size)
     if term.kind is SearchKind.SHA256:
-        return _find_document(connection, log, term.value, size)
+        return _find_document(connection, log, term.value, size, is_file=is_file)
     return SearchResult(size)
 
 
-def _find_document(connection: Connection, log: Log, digest: str, size: int) -> SearchResult:
+def _find_document(connection: Connection, log: Log, digest: str, size: int, *, is_file: bool) -> SearchResult:
     """Find the attestations of a document; a hash that is no document's may be that of a leaf."""
     found = store.attestations_of_document(connection, digest, limit=MAX_FOUND + 1)
     if len(found) == 1:
         return SearchResult(size, attestation_id=found[0].id)
     if found:
         return SearchResult(size, attestations=tuple(found[:MAX_FOUND]), has_more=len(found) > MAX_FOUND)
+    if is_file:
+        return SearchResult(size)
     try:
         return _find_entry(connection, log, log.lookup(connection, bytes.fromhex(digest)), size)
     except NotFound:

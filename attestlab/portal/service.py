@@ -74,10 +74,10 @@ class Portal:
             newest = cosignatures.newest_cosigned(connection, policy)
             return LogOverview(head, vkey, counts, now.date(), len(policy.witnesses), newest)
 
-    def find(self, term: SearchTerm) -> SearchResult:
-        """Find what a text of the search box names."""
+    def find(self, term: SearchTerm, *, is_file: bool = False) -> SearchResult:
+        """Find what a text of the search box names; the hash of a file names documents alone."""
         with self.storage.read() as connection:
-            return search.find(connection, self.log, term)
+            return search.find(connection, self.log, term, is_file=is_file)
 
     def page_data(self, attestation_id: UUID, *, client_address: str | None = None) -> PageData:
         """Verify an attestation for the page, without metering; the verdict for an unknown id is NOT_FOUND."""

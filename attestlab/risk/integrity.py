@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, Table, func, select
 
+from attestlab.core.counting import plural
 from attestlab.core.db.tables import iterate
 from attestlab.risk.activity import (
     ActivityKey,
@@ -47,7 +48,7 @@ def _find_wrong_cases(connection: Connection) -> Iterator[tuple[str, str]]:
     query = select(cases.c.id, cases.c.signal_count, cases.c.max_score, of_case.c.count, of_case.c.score)
     for case_id, count, score, found, highest in connection.execute(query.select_from(joined)):
         if (count, score) != (found, highest):
-            yield f"case {case_id}", f"counts {count} signals up to {score}, and has {found} up to {highest}"
+            yield f"case {case_id}", f"counts {plural(count, 'signal')} up to {score}, and has {found} up to {highest}"
 
 
 def find_wrong_links(connection: Connection) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from markupsafe import Markup
 
+from attestlab.core.counting import plural as plural  # the panes import it from here
 from attestlab.portal import rules
 from attestlab_dashboards import icons
 from attestlab_dashboards.safe import html
@@ -18,15 +19,6 @@ def count(number: int) -> str:
     '102,410'
     """
     return f"{number:,}"
-
-
-def plural(number: int, one: str, many: str = "") -> str:
-    """Write a count with its noun; `many` where the plural is not the noun with an s.
-
-    >>> plural(1, "signal"), plural(1204, "signal"), plural(0, "entry", "entries")
-    ('1 signal', '1,204 signals', '0 entries')
-    """
-    return f"{count(number)} {one if number == 1 else many or one + 's'}"
 
 
 def compact(number: float) -> str:

@@ -247,13 +247,13 @@ class DashboardView(pn.viewable.Viewer):
     async def _suggest(self, text: str) -> None:
         """Send what a text finds while a person types it; a text that the service refuses finds nothing."""
         try:
-            found = await run_verb(lambda: suggestions.suggest(self._lab, text, page=self._page.path))
+            markup = await run_verb(lambda: suggestions.suggest(self._lab, text, page=self._page.path))
         except AuthInvalid:
             self._on_ended()
         except (AttestLabError, VerbCancelled):
             self._send({"do": "found", "text": text, "html": ""})
         else:
-            self._send({"do": "found", "text": text, "html": suggestions.draw(found, text)})
+            self._send({"do": "found", "text": text, "html": markup})
 
     async def _act(self, action: Action[Any], fields: Mapping[str, str]) -> None:
         state = self.state

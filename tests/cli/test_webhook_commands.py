@@ -81,7 +81,7 @@ def test_the_end_says_what_the_receiver_did_not_accept_and_where_to_continue(
             _, errors = command.communicate()
 
     assert errors.splitlines() == [
-        f"attestlab: 2 events were sent, and the receiver did not accept 2. Continue with --after {last['sequence']}.",
+        f"attestlab: Sent 2 events; the receiver did not accept 2. Continue with --after {last['sequence']}.",
         "attestlab: Interrupted.",
     ]
 
@@ -120,7 +120,7 @@ def test_ctrl_c_ends_a_delivery_that_hangs(running: ServerProcess, service: tupl
             assert arrived.wait(WAIT_TIMEOUT_S)
             command.send_signal(signal.SIGINT)
             _, errors = command.communicate()
-            sent_before = "attestlab: 0 events were sent, and the receiver did not accept 0. Continue with --after 0.\n"
+            sent_before = "attestlab: Sent 0 events; the receiver did not accept 0. Continue with --after 0.\n"
             assert (command.returncode, errors) == (130, f"{sent_before}attestlab: Interrupted.\n")
 
 

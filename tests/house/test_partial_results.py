@@ -308,6 +308,7 @@ COMMANDS = {
     "badge": Kind.FILE,
     "mint": Kind.COUNTED,  # exit 1: attested, without its bundle
     "notebooks": Kind.FILE,
+    "search": Kind.CUT,
     "listen": Kind.COUNTED,
     "trigger": None,
     "tenant create": None,

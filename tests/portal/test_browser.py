@@ -240,7 +240,8 @@ def test_a_file_on_the_first_page_leads_to_its_attestation(
 
         page.go_back()
         page.set_input_files("#file", unknown)
-        page.get_by_role("heading", name="No attestation of this file is known").wait_for()
+        page.get_by_role("heading", name="letter.pdf is not attested").wait_for()
+        assert page.locator("[data-verdict=NOT_ATTESTED] .word").inner_text() == "NOT ATTESTED"
 
 
 @pytest.mark.parametrize("form", PictureFormat)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from collections.abc import Iterator
@@ -120,7 +121,7 @@ def test_several_attestations_of_a_document_are_listed(
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("0" * 64, "No attestation with this SHA-256 is known"),
+        ("0" * 64, "No document with this SHA-256 is attested"),
         ("999999", "The log has no entry 999999"),
         ("diploma", "This names no attestation"),
     ],
@@ -129,6 +130,20 @@ def test_a_search_without_result_is_a_page_with_404(visitor: httpx.Client, text:
     answer = search(visitor, text)
 
     assert (answer.status_code, sentence in ParsedPage(answer.text).text) == (404, True)
+
+
+def test_a_file_made_of_the_bytes_of_a_leaf_is_not_attested(
+    visitor: httpx.Client, lab: Installation, caller: Caller
+) -> None:
+    mint_document(lab, caller)
+    entry = visitor.get("/v1/log/entries", params={"limit": 100}).json()["items"][-1]
+    digest = hashlib.sha256(b"\0" + base64.b64decode(entry["entry_b64"])).hexdigest()
+
+    as_hash, as_file = search(visitor, digest), search(visitor, digest, file="1")
+
+    assert digest == entry["leaf_hash"].removeprefix("sha256:")
+    assert as_hash.status_code != 404
+    assert (as_file.status_code, "NOT ATTESTED" in ParsedPage(as_file.text).text) == (404, True)
 
 
 def test_an_entry_of_no_attestation_is_described(visitor: httpx.Client, lab: Installation, caller: Caller) -> None:

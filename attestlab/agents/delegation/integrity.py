@@ -14,6 +14,7 @@ from attestlab.agents.delegation.hops import ALGORITHM, Hop, read_hop
 from attestlab.agents.delegation.tables import DelegationRecord
 from attestlab.agents.rules import AgentStatus
 from attestlab.agents.tables import AgentKeyRecord, AgentRecord
+from attestlab.core.counting import plural
 from attestlab.core.crypto import signing
 from attestlab.core.errors import AttestLabError
 from attestlab.log import agent_entries
@@ -43,7 +44,10 @@ def find_inconsistencies(connection: Connection) -> Iterator[tuple[str, str]]:
         if problem is not None:
             yield str(found.row.id), problem
     if (chains := log_store.count_of_subjects(connection, EntryType.DELEGATION_STATUS)) != count:
-        yield "count", f"{chains} chains of {EntryType.DELEGATION_STATUS.value}, {count} delegations"
+        yield (
+            "count",
+            f"{plural(chains, 'chain')} of {EntryType.DELEGATION_STATUS.value}, {plural(count, 'delegation')}",
+        )
 
 
 def _iterate(connection: Connection) -> Iterator[_Joined]:
@@ -101,7 +105,7 @@ def _find_difference_of_log(connection: Connection, row: DelegationRecord) -> st
         expected.append((row.revoked_index, ending.build_revocation_entry(row, row.revoked_at)))
     found = [(leaf.index, leaf.entry) for leaf in log_store.chain_of(connection, _subject(row))]
     if len(found) != len(expected):
-        return f"the log has {len(found)} entries of it, and the row says {len(expected)}"
+        return f"the log has {plural(len(found), 'entry', 'entries')} of it, and the row says {len(expected)}"
     wrong = [str(said[0]) for said, logged in zip(expected, found, strict=True) if said != logged]
     return f"the row differs from the log in the entry {' and '.join(wrong)}" if wrong else None
 

@@ -13,6 +13,7 @@ from attestlab.agents.runs.step_tokens import ALGORITHM, verify_step
 from attestlab.agents.runs.store import collect_recorded
 from attestlab.agents.runs.tables import RunRecord, RunStepRecord
 from attestlab.agents.tables import AgentKeyRecord
+from attestlab.core.counting import plural
 from attestlab.core.crypto import signing
 from attestlab.core.db.tables import iterate
 from attestlab.core.errors import AttestLabError
@@ -67,7 +68,7 @@ def _check_runs(connection: Connection) -> Iterator[tuple[str, str]]:
         if problem is not None:
             yield str(row.id), problem
     if (chains := log_store.count_of_subjects(connection, EntryType.RUN_COMPLETED)) != ended:
-        yield "count", f"{chains} chains of {EntryType.RUN_COMPLETED.value}, {ended} runs that ended"
+        yield "count", f"{plural(chains, 'chain')} of {EntryType.RUN_COMPLETED.value}, {plural(ended, 'ended run')}"
 
 
 def _find_fault_of_run(connection: Connection, row: RunRecord) -> str | None:

@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import Final
 from uuid import UUID
 
+from attestlab.core.counting import plural
 from attestlab.core.crypto.canonical_json import canonical_trusted, sha256_b64url
 from attestlab.core.encoding import quote
 from attestlab.core.errors import Conflict, FieldError, PermissionDenied, ValidationFailed
@@ -186,7 +187,8 @@ def require_completable(
     require_running(now, "end")
     waiting = [step.id for step in steps if step.id not in recorded]
     if waiting and then is RunEnd.COMPLETED:
-        message = f"{len(waiting)} steps are open, first {quote(waiting[0])}. Record them, or end the run as failed."
+        are_open = f"{plural(len(waiting), 'step')} {'is' if len(waiting) == 1 else 'are'} open"
+        message = f"{are_open}, first {quote(waiting[0])}. Record what is open, or end the run as failed."
         raise Conflict(message, details={"reason": "steps_open", "open": waiting})
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from attestlab.core.counting import plural
 from attestlab.core.errors import NotFound, PayloadTooLarge, ProofInvalid
 
 HASH_BYTES = 32
@@ -105,7 +106,7 @@ def _require_hashes(*hashes: bytes) -> None:
 
 def _require_length(proof: Sequence[bytes], wanted: int) -> None:
     if len(proof) != wanted:
-        raise ProofInvalid(f"The proof has {len(proof)} hashes where exactly {wanted} are needed.")
+        raise ProofInvalid(f"The proof has {plural(len(proof), 'hash', 'hashes')}; it needs exactly {wanted}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,22 @@
   const MAX_BADGE_BYTES = 768000; // the service reads no larger picture
   const MARKS = ["iTXtopenbadgecredential\0", "purl.imsglobal.org/ob/v3p0"];
 
+  // The name of the file stays in this tab: the page of the answer shows it where the hash is the same.
+  const NAME = "attestlab:file";
+  function rememberName(hash, name) {
+    try { sessionStorage.setItem(NAME, JSON.stringify({ hash, name })); } catch { /* storage is forbidden */ }
+  }
+
+  function showName() {
+    const slot = document.querySelector("[data-file]");
+    try {
+      const { hash, name } = JSON.parse(sessionStorage.getItem(NAME)) ?? {};
+      if (!slot || !name || hash !== slot.dataset.file) return;
+      slot.textContent = name;
+      document.title = name + " is not attested";
+    } catch { /* storage is forbidden */ }
+  }
+
   async function readBadge(file) {
     if (file.size > MAX_BADGE_BYTES) return null;
     const bytes = new Uint8Array(await file.arrayBuffer());
@@ -33,6 +49,7 @@
         return;
       }
       state.textContent = file.name + " is read; looking it up.";
+      rememberName(hash, file.name);
       location.assign(form.action + "?q=" + hash + "&file=1");
     },
     failed() {
@@ -40,4 +57,5 @@
     },
   });
   document.getElementById("file-hint").hidden = false;
+  showName();
 })();

@@ -4,6 +4,7 @@ from functools import partial
 
 import orjson
 
+from attestlab.core.counting import plural
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import AttestLabError
 from attestlab.core.row_rendering import RowRenderer
@@ -90,7 +91,7 @@ async def normalize_risk_events(
             events, changed, after = events + done.events, changed + done.changed, done.last
     except AttestLabError as error:
         if events:
-            sentence = f"{events:,} events were normalized before; repeat it for the others."
+            sentence = f"{plural(events, 'event')} had been normalized before; repeat it for the others."
             error.note_done(sentence, events=events, changed=changed)
         raise
     return NormalizeOut(events=events, changed=changed)

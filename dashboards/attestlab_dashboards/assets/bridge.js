@@ -4,6 +4,8 @@ const LIVE_PAUSE_MS = 150;
 const MAX_TEXT_BYTES = 1_000_000;
 const ANSWER_PAUSE_MS = 1_000;
 const MAX_BASES = 20;
+const FILE_NAME = "attestlab:file";
+const UNHASHED = "This browser hashes files only over https. Paste the SHA-256 instead.";
 
 export function render({ model, el }) {
   const root = document.createElement("div");
@@ -31,7 +33,10 @@ export function render({ model, el }) {
       const part = box.querySelector(`#${CSS.escape(id)}`);
       if (part) part.open = true;
     }
+    for (const area of box.querySelectorAll("[data-lines] + textarea")) numberLines(area);
+    globalThis.attestlabSyntax?.paintParts(box);
     restoreDraft(box);
+    nameFiles(box);
     const again = key === undefined ? null : box.querySelector(`[data-key="${CSS.escape(key)}"]`);
     if (again) {
       if (typed && again.type === "text") { again.value = typed[0]; again.setSelectionRange(typed[1], typed[1]); }
@@ -131,10 +136,19 @@ export function render({ model, el }) {
     area.form.querySelector("[data-kept]").hidden = false;
   }
 
-  // The lines behind a text carry the numbers: they wrap as it does.
+  // The name of a file never leaves this tab: what the server draws of a hash is named here.
+  function nameFiles(box) {
+    for (const slot of box.querySelectorAll("[data-file]")) slot.textContent = recallFile(slot.dataset.file) ?? slot.textContent;
+  }
+
+  // The lines behind a text carry its numbers and colours: they wrap as it does. A line keeps its mark until it changes.
   function numberLines(area) {
     const lines = area.parentElement.querySelector(":scope > [data-lines]");
-    if (lines) lines.replaceChildren(...area.value.split("\n").map((line) => Object.assign(document.createElement("div"), { textContent: line })));
+    if (!lines || !globalThis.attestlabSyntax) return;
+    const drawn = attestlabSyntax.paintLines(area.value);
+    drawn.forEach((line, place) => { if (lines.children[place]?.textContent === line.textContent) line.className = lines.children[place].className; });
+    lines.replaceChildren(...drawn);
+    lines.dataset.lines = "painted";
   }
 
   function copy(text) {
@@ -189,9 +203,8 @@ export function render({ model, el }) {
       if (file.size > MAX_TEXT_BYTES) return receivers.notice({ tone: "bad", html: "The file has more than 1 MB. Choose the JSON file of one bundle." });
       return send({ ev: dataset.read, v: await file.text() });
     }
-    if (!crypto.subtle) return receivers.notice({ tone: "bad", html: "This browser hashes files only over https. Paste the SHA-256 instead." });
-    const digest = await crypto.subtle.digest("SHA-256", await file.arrayBuffer());
-    const hex = [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    const hex = await hashFile(file);
+    if (!hex) return receivers.notice({ tone: "bad", html: UNHASHED });
     send({ ev: dataset.hash ?? dataset.drop, v: hex });
   }
 
@@ -246,7 +259,7 @@ export function render({ model, el }) {
   // The queue: a person decides its rows by keys. A row that is gone hands the focus to the one that took its place.
   const queue = makeQueue({ root, scope, send });
 
-  const finder = makeFinder(send);
+  const finder = makeFinder(send, (html) => receivers.notice({ tone: "bad", html }));
 
   root.addEventListener("focusin", (event) => {  // who writes in a folded text sees all of it
     const folded = event.target.dataset.unfolds && scope.getElementById(event.target.dataset.unfolds);
@@ -305,8 +318,24 @@ export function render({ model, el }) {
   send({ hello: location.search, memory: recall() });
 }
 
+// The SHA-256 of a file in hex, or nothing where the browser computes none; this tab remembers the file's name by it.
+async function hashFile(file) {
+  if (!crypto.subtle) return "";
+  const digest = await crypto.subtle.digest("SHA-256", await file.arrayBuffer());
+  const hex = [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  try { sessionStorage.setItem(FILE_NAME, JSON.stringify({ hex, name: file.name })); } catch { /* storage is forbidden */ }
+  return hex;
+}
+
+function recallFile(hex) {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(FILE_NAME));
+    return kept?.hex === hex ? kept.name : undefined;
+  } catch { return undefined; }
+}
+
 // The search in the bar: suggestions while typing, arrows move among them, Enter opens one, Escape closes them.
-function makeFinder(send) {
+function makeFinder(send, refuse) {
   const input = document.getElementById("al-search");
   const list = document.getElementById("al-found");
   if (!input || !list) return { show() {} };
@@ -364,6 +393,19 @@ function makeFinder(send) {
     toggle(message.html !== "" && document.activeElement === input);
   }
 
+  async function lookUp(file) {
+    const hex = file && await hashFile(file);
+    if (hex) location.assign(`log?q=${hex}&file=${hex}`);
+    else if (file) refuse(UNHASHED);
+  }
+
+  // A file that is dropped on the bar is looked up; elsewhere in the bar the browser would open it and leave the page.
+  input.form.addEventListener("dragover", (event) => event.preventDefault());
+  input.form.addEventListener("drop", (event) => {
+    if (!event.dataTransfer.files.length) return;
+    event.preventDefault();
+    lookUp(event.dataTransfer.files[0]);
+  });
   input.addEventListener("input", ask);
   input.addEventListener("focus", ask);
   input.addEventListener("keydown", press);

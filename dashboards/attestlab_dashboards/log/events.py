@@ -21,6 +21,13 @@ def close_drawer(state: LogState, _value: str) -> LogState:
     return state.change(entry="")
 
 
+def search_document(state: LogState, value: str) -> LogState:
+    """Search a file by its SHA-256, and compare it: it is never taken for a leaf of the log."""
+    if not _are_acceptable(state, file=value):
+        return state
+    return state.change(**{**_SEARCHED, "find": value, "file": value})
+
+
 def inspect_entry(state: LogState, value: str) -> LogState:
     """Search an entry by its index, and close the drawer."""
     if not _are_acceptable(state, entry=value):
@@ -52,6 +59,7 @@ def show_all(state: LogState, _value: str) -> LogState:
 
 EVENTS: Final[Mapping[str, Reducer[LogState]]] = {
     "find": set_parameter("find", resets=_SEARCHED),
+    "document": search_document,
     "file": set_parameter("file"),
     "keep": set_parameter("kept"),
     "look": look_again,

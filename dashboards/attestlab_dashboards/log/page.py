@@ -29,13 +29,13 @@ _KINDS: Final = {
 def draw_search_box(state: LogState, _facts: Facts) -> Markup:
     """Draw the one search box of the page; what it recognises is decided by the text alone."""
     return html(
-        '<div class="lg-find" data-drop="find">{icon}<label class="al-hidden" for="lg-find">Search the log</label>'
+        '<div class="lg-find" data-drop="document">{icon}<label class="al-hidden" for="lg-find">Search the log</label>'
         '<input id="lg-find" type="text" data-ev="find" data-key="lg-find" data-search value="{find}" '
         'maxlength="300" autocomplete="off" spellcheck="false" '
         'placeholder="Index, id, hash, key or issuer, or drop a file">'
         '{recognised}<label class="btn sm lg-file">{document}<span>Choose a file</span>'
-        '<input type="file" class="al-hidden" data-hash="find" aria-label="Choose a file to hash and search"></label>'
-        "</div>",
+        '<input type="file" class="al-hidden" data-hash="document" aria-label="Choose a file to hash and search">'
+        "</label></div>",
         icon=icons.draw("search"),
         find=state.find,
         recognised=_draw_recognised(state),
@@ -46,7 +46,7 @@ def draw_search_box(state: LogState, _facts: Facts) -> Markup:
 def _draw_recognised(state: LogState) -> Markup:
     if not state.find:
         return NOTHING
-    return pill(f"recognised as {_KINDS[parse_search(state.find).kind]}", "good", "check")
+    return pill(f"read as {_KINDS[parse_search(state.find).kind]}", "calm", "search")
 
 
 def ask_service(lab: Lab, state: LogState, fields: Mapping[str, str]) -> Notice:

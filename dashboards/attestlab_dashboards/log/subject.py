@@ -29,7 +29,8 @@ class Subject:
     """What a search found: `word` says as what it was recognised; without an entry, `missing` says why.
 
     `file` is the SHA-256 (hex) that the person searched, if it is that of the attested document, and `others` are
-    the tenant's other attestations of this document: index and status, of the newest if it `has_more`.
+    the tenant's other attestations of this document: index and status, of the newest if it `has_more`. `unattested`
+    is a searched SHA-256 (hex) with which the log has no document, nor, if it is not that of a file, a leaf.
     """
 
     word: str
@@ -38,6 +39,7 @@ class Subject:
     file: str = ""
     others: tuple[tuple[int, str], ...] = ()
     has_more: bool = False
+    unattested: str = ""
 
     @property
     def attestation_id(self) -> str | None:
@@ -62,7 +64,7 @@ def find_subject(lab: Lab, state: LogState) -> Subject:
             case SearchKind.INDEX:
                 return Subject("log index", lab.log.entry(int(term.value)))
             case SearchKind.SHA256:
-                return _find_by_hash(lab, state.find, term.value)
+                return _find_by_hash(lab, state.find, term.value, is_file=term.value == state.file)
             case SearchKind.ATTESTATION:
                 return _find_by_id(lab, term.value)
         return _find_by_name(lab, state.find)
@@ -81,14 +83,17 @@ def _find_newest(lab: Lab) -> Subject:
     return Subject("", lab.log.entry(size - 1)) if size else Subject("", None, "The log has no entry yet.")
 
 
-def _find_by_hash(lab: Lab, text: str, digest: str) -> Subject:
-    """Find a document's hash or a leaf's; the form `sha256:` is that of leaves, so these are then looked for first."""
-    named = [digest, f"sha256:{digest}"]
+def _find_by_hash(lab: Lab, text: str, digest: str, *, is_file: bool) -> Subject:
+    """Find a document's hash or a leaf's; the form `sha256:` is that of leaves, so these are then looked for first.
+
+    The hash of a file is that of a document alone, because a file may be made of the bytes whose hash is a leaf.
+    """
+    named = [digest] if is_file else [digest, f"sha256:{digest}"]
     for each in reversed(named) if text.strip().lower().startswith("sha256:") else named:
         with suppress(NotFound):
             entry = lab.log.lookup(each)
             return _prefer_own(lab, entry, digest) if each == digest else Subject("leaf hash", entry)
-    return Subject("hash", None, f"No attested document has this hash, and no entry of the log: {digest}.")
+    return Subject("hash", None, "No issuer has attested this document in the log.", unattested=digest)
 
 
 def _prefer_own(lab: Lab, entry: EntryHandle, digest: str) -> Subject:

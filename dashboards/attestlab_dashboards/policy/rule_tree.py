@@ -52,7 +52,7 @@ def _draw_node(node: RuleNode) -> Markup:
     if node["kind"] == "leaf":
         seen = f"is {describe_value(node['actual'])}" if "actual" in node else _describe_absence(str(node["truth"]))
         return html(
-            '<div class="po-leaf">{glyph}<code>{leaf}</code><span class="muted">{seen}</span></div>',
+            '<div class="po-leaf">{glyph}<code data-syntax>{leaf}</code><span class="muted">{seen}</span></div>',
             glyph=glyph,
             leaf=describe_leaf(node),
             seen=seen,

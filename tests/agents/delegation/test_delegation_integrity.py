@@ -122,4 +122,4 @@ def test_fsck_finds_a_missing_delegation(lab: Installation, chain: list[dict[str
         connection.execute(delete(delegations).where(delegations.c.id == UUID(chain[1]["delegation_id"])))
         assert len(connection.execute(select(delegations.c.id)).all()) == 1
 
-    assert list_problems(lab) == {"count": "2 chains of delegation.status, 1 delegations"}
+    assert list_problems(lab) == {"count": "2 chains of delegation.status, 1 delegation"}

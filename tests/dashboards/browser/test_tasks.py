@@ -136,7 +136,8 @@ def test_is_a_file_attested_and_still_valid(tasks: Tasks, tmp_path: Path) -> Non
     with tasks.windows.visit("/dash/log") as page:
         mouse = Mouse(page)
         mouse.choose_file("[data-pane=chips] input[type=file]", other)
-        assert "No attested document has this hash" in mouse.read_pane("answer")
+        assert mouse.read_pane("answer").startswith("Not attested: letter.txt No issuer has attested")
+        assert page.locator("[data-pane=chips] .pill.good").count() == 0
 
 
 def test_did_the_log_change_since_i_last_looked(tasks: Tasks, lab: Lab) -> None:

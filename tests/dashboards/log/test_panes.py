@@ -27,11 +27,12 @@ from attestlab_dashboards.log.panes.growth import load_growth, select_growth
 from attestlab_dashboards.log.panes.path import export_path
 from attestlab_dashboards.log.panes.steps import export_steps
 from attestlab_dashboards.log.state import ENTRY_TYPES, Flip, KeptHead, LogState
-from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.pages import Facts, Pane
 from support.log_inspector import mint
 
 SHELL_EVENTS = {"retry", "reset"}
 PAYLOAD = '"><img src=x onerror=alert(1)>'
+FACTS = Facts("Ann", "ann@demo.example", "Demo", "", "demo", frozenset(), frozenset())
 STATES = [
     LogState(),
     *(LogState(flip=flip) for flip in Flip if flip),
@@ -144,6 +145,15 @@ def test_a_search_says_as_what_it_was_recognised(demo_lab: Lab) -> None:
     for find, word in words.items():
         state = LogState(find=find)
         assert steps.reading(steps.load(demo_lab, state), state).startswith(word), find
+
+
+@pytest.mark.parametrize("state", [LogState(find="0" * 64), LogState(find="0" * 64, file="0" * 64)])
+def test_the_answer_begins_with_a_document_that_was_never_attested(demo_lab: Lab, state: LogState) -> None:
+    drawn = draw(demo_lab, pane_of("answer"), state)
+
+    assert read_text(drawn).startswith("Not attested: this document No issuer has attested this document")
+    assert f'data-file="{"0" * 64}"' in drawn
+    assert 'class="pill good"' not in str(PAGE.chips(state, FACTS))
 
 
 def test_the_answer_names_growth_entry_and_validity(own_lab: Lab) -> None:

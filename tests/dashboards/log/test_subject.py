@@ -30,6 +30,16 @@ def test_an_attestation_is_found_by_each_of_its_names(demo_lab: Lab) -> None:
     assert index_of(demo_lab, str(attestation.document_hash)) == index
 
 
+def test_the_hash_of_a_file_is_never_taken_for_a_leaf(demo_lab: Lab) -> None:
+    leaf = demo_lab.log.lookup(demo_lab.attestations[0]).leaf_hash.removeprefix("sha256:")
+    pasted, dropped = LogState().change(find=leaf), EVENTS["document"](LogState(), leaf)
+
+    assert find_subject(demo_lab, pasted).entry is not None
+    assert (dropped.find, dropped.file) == (leaf, leaf)
+    assert find_subject(demo_lab, dropped).unattested == leaf
+    assert EVENTS["document"](LogState(find="7"), "no hash") == LogState(find="7")
+
+
 def test_a_document_that_was_attested_twice_shows_the_valid_attestation_and_names_the_other(own_lab: Lab) -> None:
     first, second = [
         own_lab.mint(b"a diploma", issuer="Northfield University", schema="degree", claims=CLAIMS) for _ in "ab"

@@ -8,11 +8,13 @@ from typing import Final
 from markupsafe import Markup
 
 from attestlab import Lab, Verdict
+from attestlab_dashboards import icons
 from attestlab_dashboards.formats import count, plural
 from attestlab_dashboards.log.comparison import COMPARED, Change, ComparisonResult, load_change
 from attestlab_dashboards.log.evidence import EVIDENCE, EntryEvidence, load_evidence
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.step_views import StepState
+from attestlab_dashboards.log.subject import Subject
 from attestlab_dashboards.log.words import describe_type, tell_since
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html
@@ -32,8 +34,22 @@ def load_answer(lab: Lab, state: LogState) -> Answer:
 
 
 def draw_answer(data: Answer, _state: LogState) -> Markup:
-    """Draw one sentence for each question, with its numbers bold."""
+    """Draw one sentence for each question, with its numbers bold; before both, that a file was never attested."""
+    if data.evidence.subject.unattested:
+        return html("{alarm}{change}", alarm=draw_unattested(data.evidence.subject), change=_tell_change(data.change))
     return html("{change} {entry}", change=_tell_change(data.change), entry=_tell_entry(data.evidence))
+
+
+def draw_unattested(subject: Subject) -> Markup:
+    """Draw in red that a document was never attested; the browser puts the name of a file in, which it alone knows."""
+    return html(
+        '<span class="lg-unattested" role="alert">{icon}<span><b>Not attested: <bdi data-file="{digest}">this '
+        "document</bdi></b> {missing} Its SHA-256 is {digest}. One changed character or a re-saved copy "
+        "gives another one.</span></span>",
+        icon=icons.draw("cross"),
+        digest=subject.unattested,
+        missing=subject.missing,
+    )
 
 
 def _tell_change(change: Change) -> Markup:

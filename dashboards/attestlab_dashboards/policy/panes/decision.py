@@ -326,7 +326,8 @@ def _draw_change(draft: DraftDecisionHandle) -> Markup:
         why = "No change of values" if found.complete else "No change that was found in time"
         return html('<p class="po-line muted">{why} would {opposite} it.</p>', why=why, opposite=opposite)
     drawn = join(
-        (html("<code>{change}</code>", change=_describe_change(each)) for each in found.changes), html(" and ")
+        (html("<code data-syntax>{change}</code>", change=_describe_change(each)) for each in found.changes),
+        html(" and "),
     )
     values = "\n".join(f"{each.path}={write_value(each.after)}" for each in found.changes)
     return html(

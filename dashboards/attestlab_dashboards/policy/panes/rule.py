@@ -61,7 +61,7 @@ def draw_rule(data: IsolatedRuleFacts | None, state: PolicyState) -> Markup:
     without = disable_rule(data.about.text, data.alone.rule)
     return html(
         '<aside class="al-drawer" role="dialog" aria-label="The rule {id}" tabindex="-1">'
-        '<div class="ctitle"><div><h2>{id} {effect}</h2><div class="sub">{when}</div></div>{close}</div>'
+        '<div class="ctitle"><div><h2>{id} {effect}</h2><div class="sub" data-syntax>{when}</div></div>{close}</div>'
         '<p class="po-alone">{sentence}</p>{comparison}<h3>By segment</h3>{chips}{segments}{targets}'
         '<div class="po-buttons">{button}{copy}</div></aside>',
         id=data.alone.rule,
