@@ -44,7 +44,7 @@ def test_more_than_the_limit_is_said(door: Options) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "problem"), [((" ",), "is nothing to search"), (("a", "--type", "b"), "There is no type")]
+    ("words", "problem"), [((" ",), "The text is empty"), (("a", "--type", "b"), "There is no type")]
 )
 def test_what_cannot_be_searched_is_refused(door: Options, words: Options, problem: str) -> None:
     done = run_command("search", *words, *door)

@@ -109,6 +109,11 @@ def _choose_changed(state: PolicyState, value: str) -> PolicyState:
     return state.change(changed=value, changes_page="", dialog=state.dialog)
 
 
+def _choose_issuer(state: PolicyState, value: str) -> PolicyState:
+    """List the changed decisions about one issuer alone, or of all; the dialog that shows them stays open."""
+    return state.change(changed_for=value, changes_page="", dialog=state.dialog)
+
+
 def _turn_changes(state: PolicyState, value: str) -> PolicyState:
     return state.change(changes_page=value, dialog=state.dialog)
 
@@ -137,6 +142,7 @@ EVENTS: Final = EventTable(
         "load": _load_decision,
         "try": _try_change,
         "changed": _choose_changed,
+        "changed_for": _choose_issuer,
         "changes_page": _turn_changes,
         "close": _close,
         "replay": _replay,

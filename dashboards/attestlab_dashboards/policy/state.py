@@ -151,6 +151,7 @@ class PolicyState(PageState):
     example = _number(doc="The example in the drawer, from 1; 0 closes it.")
     rule = Value("", read=_read_rule, doc="The rule in the drawer, by its id; empty closes it.")
     changed = choice("", "denied", "allowed", doc="Which changed decisions are listed; empty for all.")
+    changed_for = Value("", read=read_uuid, doc="The issuer whose changed decisions alone are listed; empty for all.")
     changes_page = page_number(most=MAX_NUMBER, doc="The page of the changed decisions.")
     dialog = choice("", *DIALOGS, doc="The action that is to be confirmed.")
     run = param.Integer(default=0, doc="How often the replay was started again.", precedence=NO_ADDRESS)

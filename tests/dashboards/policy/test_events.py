@@ -12,6 +12,7 @@ from attestlab.policy.language.attributes import PATH, PATH_LENGTH
 from attestlab_dashboards.policy.events import EVENTS
 from attestlab_dashboards.policy.state import MAX_DRAFT_CHARS, PolicyState
 
+ISSUER = "0193b5a0-7f3c-7abc-8def-0123456789ab"
 CHANGES = [
     ("policy", "new", {"policy": "new"}),
     ("version", "3", {"version": 3}),
@@ -32,6 +33,7 @@ CHANGES = [
     ("example", "3", {"example": 3}),
     ("rule", "old-key", {"rule": "old-key"}),
     ("changed", "denied", {"changed": "denied"}),
+    ("changed_for", ISSUER, {"changed_for": ISSUER}),
     ("changes_page", "2", {"changes_page": 2}),
     ("dialog", "activate", {"dialog": "activate"}),
     ("replay", "", {"run": 1}),

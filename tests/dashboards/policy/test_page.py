@@ -17,7 +17,7 @@ from attestlab_dashboards.policy.documents import describe_condition, list_rules
 from attestlab_dashboards.policy.events import EVENTS
 from attestlab_dashboards.policy.history import load_history
 from attestlab_dashboards.policy.page import PAGE
-from attestlab_dashboards.policy.panes.changes import export_changes
+from attestlab_dashboards.policy.panes.changes import export_changes, load_changes
 from attestlab_dashboards.policy.panes.curve import copy_sweep
 from attestlab_dashboards.policy.panes.decision import load_decision
 from attestlab_dashboards.policy.panes.kpis import draw_self_check
@@ -505,6 +505,25 @@ def test_all_changed_decisions_are_listed_in_pages_and_downloaded(story: PolicyS
     assert [rows[place].id in pages[place // 10] for place in (0, 9, 10)] == [True] * 3
 
 
+def test_changed_decisions_are_listed_and_downloaded_by_issuer(story: PolicyStory) -> None:
+    every = PolicyState(draft=OPEN, changed="allowed")
+    data = load_changes(story.ann, every)
+    counted = data.count_by_issuer("allowed")
+    issuer_id, name, number = counted[-1]
+    chosen = every.change(changed_for=issuer_id)
+
+    assert sum(each[2] for each in counted) == len(data.select("allowed"))
+    assert 0 < number < len(data.select("allowed"))
+    drawn = draw(story, chosen, "changes")
+    assert f'<option value="{issuer_id}" selected>{name} ({number})' in unescape(drawn)
+    assert f"Newly allowed {number}<" in drawn
+    rows = list(export_changes(story.ann, chosen))
+    assert ([each.issuer for each in rows], {each.after for each in rows}) == ([name] * number, {"ALLOW"})
+    assert "another issuer (0)" in draw(
+        story, every.change(changed_for="0193b5a0-7f3c-7abc-8def-0123456789ab"), "changes"
+    )
+
+
 def test_an_activation_shows_what_changes_before_it_asks(own_story: PolicyStory) -> None:
     saved = own_story.ann.policies.update(own_story.policy, {"toml": OPEN})
     state = PolicyState(policy=str(saved.id), dialog="activate")
@@ -512,4 +531,6 @@ def test_an_activation_shows_what_changes_before_it_asks(own_story: PolicyStory)
 
     assert drawn.index('data-ev="changed"') < drawn.index('name="looked"')
     assert "changes_page" in drawn
+    assert "policy/export?" in drawn[: drawn.index('name="looked"')]
+    assert "pane=changes&amp;format=csv" in drawn
     assert EVENTS["changes_page"](state, "2").dialog == EVENTS["changed"](state, "denied").dialog == "activate"

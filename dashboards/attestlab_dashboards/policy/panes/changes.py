@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 from pydantic import BaseModel
@@ -12,7 +14,7 @@ from pydantic import BaseModel
 from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.core.errors import NotFound, PermissionDenied
-from attestlab_dashboards import widgets
+from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count, short_id, utc
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.copying import copy_simulation
@@ -22,7 +24,7 @@ from attestlab_dashboards.policy.history import compose_rows, decide, name_issue
 from attestlab_dashboards.policy.queries import REPLAY_FIELDS, DraftReplay, describe_work, find_window, load_replay
 from attestlab_dashboards.policy.shared_loads import share
 from attestlab_dashboards.policy.state import PolicyState
-from attestlab_dashboards.policy.words import draw_if_missing, effect_pill
+from attestlab_dashboards.policy.words import draw_if_missing, draw_select, effect_pill
 from attestlab_dashboards.safe import NOTHING, html, join, path
 
 MAX_ROWS: Final = 200_000  # that this process decides again; beyond it the page has examples alone
@@ -45,9 +47,18 @@ class Changes(NamedTuple):
     rows: Sequence[ChangedDecision] | None
     names: Mapping[str, str]
 
-    def select(self, chosen: str) -> Sequence[ChangedDecision]:
-        """Select all, the newly denied or the newly allowed ones."""
-        return [each for each in self.rows or () if not chosen or each.is_allowed == (chosen == "allowed")]
+    def select(self, chosen: str, issuer_id: str = "") -> Sequence[ChangedDecision]:
+        """Select all, the newly denied or the newly allowed ones, about one issuer if one is given."""
+        return [
+            each
+            for each in self.rows or ()
+            if (not chosen or each.is_allowed == (chosen == "allowed")) and issuer_id in ("", each.issuer_id)
+        ]
+
+    def count_by_issuer(self, chosen: str) -> Sequence[tuple[str, str, int]]:
+        """Count the chosen ones by issuer, the most first: id, name and number of each."""
+        counts = Counter(each.issuer_id for each in self.select(chosen) if each.issuer_id in self.names)
+        return [(issuer_id, self.names[issuer_id], number) for issuer_id, number in counts.most_common()]
 
 
 def load_changes(lab: Lab, state: PolicyState) -> Changes:
@@ -87,21 +98,47 @@ def draw_changes(data: Changes, state: PolicyState) -> Markup:
     if data.rows is None:
         why = "They cannot be listed: there are over 200,000 decisions, or you may not read attestations or issuers."
         return html('<p class="po-none muted">{why}</p>', why=why)
-    chosen = data.select(state.changed)
+    chosen = data.select(state.changed, state.changed_for)
     pages = max(1, -(-len(chosen) // widgets.SHORT_PAGE_ROWS))
     page = min(state.changes_page, pages)
     shown = chosen[widgets.SHORT_PAGE_ROWS * (page - 1) :][: widgets.SHORT_PAGE_ROWS]
     return html(
-        '<div class="chips" role="group" aria-label="Changed decisions">{chips}</div>{table}{pager}{alone}',
-        chips=join(
-            widgets.chip(
-                f"{words} {count(len(data.select(value)))}", ev="changed", v=value, pressed=value == state.changed
-            )
-            for value, words in _CHOICES.items()
-        ),
+        '<div class="chips" role="group" aria-label="Changed decisions">{chips}{issuers}{download}</div>'
+        "{table}{pager}{alone}",
+        chips=join(_draw_choice(value, words, data, state) for value, words in _CHOICES.items()),
+        issuers=_draw_issuers(data, state),
+        download=_draw_download(state),
         table=_draw_table(shown, data) if shown else html('<p class="po-none muted">No decision changes.</p>'),
         pager=widgets.pager(page, pages, ev="changes_page"),
         alone=_draw_others(data),
+    )
+
+
+def _draw_choice(value: str, words: str, data: Changes, state: PolicyState) -> Markup:
+    number = count(len(data.select(value, state.changed_for)))
+    return widgets.chip(f"{words} {number}", ev="changed", v=value, pressed=value == state.changed)
+
+
+def _draw_issuers(data: Changes, state: PolicyState) -> Markup:
+    """Draw the choice of an issuer, where the decisions name any."""
+    issuers = data.count_by_issuer(state.changed)
+    if not issuers and not state.changed_for:
+        return NOTHING
+    choices = [(issuer_id, f"{name} ({count(number)})") for issuer_id, name, number in issuers]
+    if state.changed_for not in ("", *(issuer_id for issuer_id, _, _ in issuers)):
+        choices.append((state.changed_for, f"{data.names.get(state.changed_for, 'another issuer')} (0)"))
+    return draw_select("Issuer", "changed_for", [("", "all"), *choices], state.changed_for)
+
+
+def _draw_download(state: PolicyState) -> Markup:
+    """Draw the link that saves the chosen ones in the dialog, which covers the export of the pane."""
+    if state.dialog != "activate":
+        return NOTHING
+    query = urlencode({**state.change().to_query(), "pane": "changes", "format": "csv"})
+    return html(
+        '<a class="btn sm" href="policy/export?{query}" download>{icon}CSV</a>',
+        query=query,
+        icon=icons.draw("download"),
     )
 
 
@@ -169,7 +206,7 @@ def export_changes(lab: Lab, state: PolicyState) -> Records[ChangeRow]:
             before=words[not each.is_allowed],
             after=words[each.is_allowed],
         )
-        for each in data.select(state.changed)
+        for each in data.select(state.changed, state.changed_for)
     )
     return Records(rows, ChangeRow)
 
