@@ -49,7 +49,7 @@ def draw_comment(case: CaseHandle) -> Markup:
     return html(
         '<form data-act="comment" class="rk-form"><input type="hidden" name="case" value="{id}">'
         '<textarea name="text" required maxlength="{longest}" rows="2" aria-label="Comment" '
-        'placeholder="Comment for colleagues. It stays as you write it."></textarea>'
+        'placeholder="Comment for colleagues. You cannot change it later."></textarea>'
         '<button class="btn sm" data-key="comment:{id}">Comment</button></form>',
         id=str(case.id),
         longest=str(MAX_COMMENT_LENGTH),
