@@ -141,7 +141,7 @@ def _draw_refusal(scope: str, facts: Facts) -> Markup:
 
 def _draw_place(pane: AnyPane) -> Markup:
     return html(
-        '<section class="al-card span-{span}" id="pane-{key}" data-pane="{key}" aria-label="{question}">'
+        '<section class="al-card span-{span}" id="pane-{key}" data-pane="{key}" tabindex="-1" aria-label="{question}">'
         '<div class="ctitle"><h2>{question}</h2></div><i class="sk tall"></i></section>',
         span=pane.span,
         key=pane.key,

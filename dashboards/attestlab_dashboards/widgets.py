@@ -21,13 +21,20 @@ _SPARK_WIDTH, _SPARK_HEIGHT = 74, 30  # units of a sparkline's viewBox
 
 @dataclass(frozen=True, kw_only=True)
 class Kpi:
-    """A tile of the KPI strip: a label, a value with its note, and the values of its sparkline, oldest first."""
+    """A tile of the KPI strip: a label, a value with its note, and the values of its sparkline, oldest first.
+
+    With `rows`, the key of a pane, its label is a button that shows the rows of the number there: it sends the event
+    `ev` with `v`, if there is one, and moves the focus to the pane.
+    """
 
     label: str
     value: str | Markup
     note: str | Markup = ""
     values: Sequence[float] = ()
     tone: Tone = "calm"
+    rows: str = ""
+    ev: str = ""
+    v: str = ""
 
 
 def part_of(part: int, whole: int) -> Markup:
@@ -208,10 +215,21 @@ def _tile(tile: Kpi) -> Markup:
     return html(
         '<div class="kpi"><div class="l">{label}</div><div class="v">{value}</div><div class="d">{note}</div>'
         "{line}</div>",
-        label=tile.label,
+        label=_draw_label(tile),
         value=tile.value,
         note=tile.note,
         line=_sparkline(tile.values, tile.tone) if len(tile.values) > 1 else NOTHING,
+    )
+
+
+def _draw_label(tile: Kpi) -> Markup:
+    if not tile.rows:
+        return html("{label}", label=tile.label)
+    return html(
+        '<button type="button" class="al-rows" data-rows="{rows}" data-key="rows:{label}"{event}>{label}</button>',
+        rows=tile.rows,
+        label=tile.label,
+        event=html(' data-ev="{ev}" data-v="{v}"', ev=tile.ev, v=tile.v) if tile.ev else NOTHING,
     )
 
 

@@ -163,6 +163,8 @@ export function render({ model, el }) {
     const kept = event.target.closest("[data-kept]");
     if (kept && event.target.closest("button")) { keepDraft(draftArea(), ""); draftArea().value = draftArea().defaultValue; numberLines(draftArea()); kept.hidden = true; return; }
     if (event.target.closest("[data-cancel]")) return send({ cancel: true });
+    const tile = event.target.closest("[data-rows]");  // a number, whose rows are in a pane
+    if (tile) find("data-pane", tile.dataset.rows)?.focus();
     const pressed = event.target.closest("button[data-ev], a[data-ev]");
     if (!pressed || pressed.disabled || pressed.ariaDisabled) return;
     event.preventDefault();

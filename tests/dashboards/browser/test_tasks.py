@@ -78,18 +78,20 @@ def test_who_caused_the_spike(tasks: Tasks) -> None:
 
 
 def test_which_issuers_failures_rose(tasks: Tasks, lab: Lab) -> None:
-    with tasks.begin("Which issuer's failures rose?", "risk") as mouse:
-        mouse.click("[data-pane=what] button[data-ev=facet_kind][data-v=issuer]")
-        first = mouse.page.locator("[data-pane=who] tr[data-row]").first
-        entity = str(first.get_attribute("data-row"))
-        mouse.click(first.locator("button.al-open"))
-        mouse.press("Everything of this entity", "[data-pane=drawer]")
-        tiles, chips = mouse.read_pane("kpis"), mouse.read_pane("chips")
+    with tasks.begin("Which issuer's failures rose?", "issuers") as mouse:
+        mouse.press("Failed checks", "[data-pane=issuers]")
+        first = mouse.page.locator("[data-pane=issuers] tr[data-row]").first
+        issuer, words = str(first.get_attribute("data-row")), mouse.read(first)
+        address = mouse.page.url
 
-    assert f"About Issuer {lab.issuers[entity.removeprefix('issuer:')].name}" in chips
-    escalated = re.search(r"Escalated ([\d,]+) (\+[\d,]+ %|none)", tiles)
-    assert escalated is not None, tiles
-    assert int(escalated[1].replace(",", "")) > 0
+    assert address.endswith("?sort=-failures")
+    failed = lab.sql(
+        "SELECT sum(count)::BIGINT AS n FROM verifications WHERE NOT valid AND issuer_id = ? "
+        "AND verified_at >= now() - INTERVAL 30 DAY",
+        [issuer],
+    )
+    assert words.startswith(lab.issuers[issuer].name)
+    assert re.search(rf" {next(iter(failed))['n']} \+[\d,]+ ", words), words
 
 
 def test_what_a_rule_alone_would_have_denied_last_month_and_for_whom(tasks: Tasks) -> None:

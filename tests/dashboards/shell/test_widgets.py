@@ -6,7 +6,7 @@ import re
 
 from attestlab_dashboards import widgets
 from attestlab_dashboards.safe import html
-from attestlab_dashboards.widgets import TableColumn
+from attestlab_dashboards.widgets import Kpi, TableColumn, kpi_strip
 
 CELLS = [html("a"), html("b")]
 
@@ -36,3 +36,10 @@ def test_a_table_and_its_pager_are_no_landmarks_besides_their_card() -> None:
 
     assert not re.search(r'<nav|role="(?:region|navigation)"', drawn)
     assert re.findall(r'role="group" aria-label="([^"]*)"', drawn) == ["Pages"]
+
+
+def test_the_label_of_a_tile_leads_to_its_rows() -> None:
+    drawn = str(kpi_strip([Kpi(label="Active", value="3", rows="issuers", ev="status", v="ACTIVE")]))
+
+    assert 'data-rows="issuers" data-key="rows:Active" data-ev="status" data-v="ACTIVE">Active</button>' in drawn
+    assert "<button" not in str(kpi_strip([Kpi(label="Active", value="3")]))

@@ -132,7 +132,7 @@ _HEADINGS: Final = (
     TableColumn("Keys", "right", phone=False, sort="keys"),
     TableColumn("Mints, 30 days", "right", phone=False, sort="mints"),
     TableColumn("Failed checks", "right", sort="failures"),
-    TableColumn("Since its first mint", phone=False, sort="change"),
+    TableColumn("Since its first mint", sort="change"),
     TableColumn("Last mint", "right", phone=False, sort="last"),
 )
 _ACTION: Final = TableColumn("Change of its standing", "right", phone=False, is_spoken_only=True)
@@ -171,7 +171,18 @@ def draw_table(page: IssuerPage, state: IssuerState) -> Markup:
         row_ev="issuer",
         sorted_by=state.sort,
     )
-    return join([add, table, widgets.pager(page.page, widgets.count_pages(page.issuers), ev="page")])
+    return join([add, _draw_sort(state), table, widgets.pager(page.page, widgets.count_pages(page.issuers), ev="page")])
+
+
+def _draw_sort(state: IssuerState) -> Markup:
+    """Draw the choice of the order for phones, whose table has no head."""
+    orders = [(f"-{name}" if name != "name" else name, words) for name, words in _SORTED_BY.items()]
+    known = orders if state.sort in dict(orders) else [*orders, (state.sort, "another order")]
+    return html(
+        '<label class="chip is-choice is-sort">By <select data-ev="sort" data-key="choice:sort">{options}</select>'
+        "</label>",
+        options=widgets.option_list(known, state.sort),
+    )
 
 
 def _draw_row(row: IssuerRow, page: IssuerPage, *, may_act: bool) -> list[Markup]:

@@ -30,17 +30,29 @@ def draw_tiles(summary: IssuerSummary, state: IssuerState) -> Markup:
         [
             Kpi(
                 label="Active issuers",
+                rows="issuers",
+                ev="status",
+                v="ACTIVE",
                 value=part_of(total.active, total.issuers),
                 note=f"{count(total.suspended)} suspended, {count(total.revoked)} revoked",
             ),
-            Kpi(label="Minted, 30 days", value=count(total.mints), note=write_concentration(total)),
+            Kpi(
+                label="Minted, 30 days",
+                value=count(total.mints),
+                note=write_concentration(total),
+                rows="issuers",
+                ev="sort",
+                v="-mints",
+            ),
             Kpi(
                 label="Got worse",
+                rows="drift",
                 value=count(total.worse),
                 note=f"{percent(total.worse, total.attestations)} of {plural(total.attestations, 'attestation')}",
             ),
             Kpi(
                 label="Old keys",
+                rows="keys",
                 value=part_of(total.old_keys, total.keys),
                 note=f"in use for over {write_limit(state.age_limit)}",
             ),
@@ -67,7 +79,7 @@ def _draw_waiting(requests: OpenRequests) -> Kpi:
     note = f"{count(ready)} approved, to execute" if ready else "none to execute"
     if oldest is not None:
         note = f"the oldest from {ago(oldest, requests.now)}"
-    return Kpi(label="Waiting for approval", value=count(len(pending)), note=note)
+    return Kpi(label="Waiting for approval", value=count(len(pending)), note=note, rows="requests")
 
 
 PANE: Final = Pane(

@@ -21,12 +21,13 @@ def draw_kpis(overview: RiskOverview, state: RiskState) -> Markup:
     words = "the time before" if "time" in state.active_filters else state.shown_window.before
     open_now, open_before, open_cases = overview.open_cases
     tiles = [
-        _tile("Signals", now.signals, before.signals, [each.signals for each in steps], words),
-        _tile("Escalated", now.escalated, before.escalated, [each.escalated for each in steps], words, is_bad=True),
-        _tile("Entities affected", now.entities, before.entities, [each.entities for each in steps], words),
+        _tile("Signals", now.signals, before.signals, [each.signals for each in steps], words, "-signals"),
+        _tile("Escalated", now.escalated, before.escalated, [each.escalated for each in steps], words, "-escalated"),
+        _tile("Entities affected", now.entities, before.entities, [each.entities for each in steps], words, "-score"),
         _median_tile(now, before, steps, words),
         Kpi(
             label="Open cases",
+            rows="queue",
             value=count(open_now),
             note=_draw_change(f"{open_now - open_before:+,}", open_now > open_before, "since the start of this time"),
             values=open_cases,
@@ -36,10 +37,21 @@ def draw_kpis(overview: RiskOverview, state: RiskState) -> Markup:
     return kpi_strip(tiles)
 
 
-def _tile(label: str, now: int, before: int, values: Sequence[int], words: str, *, is_bad: bool = False) -> Kpi:
+def _tile(label: str, now: int, before: int, values: Sequence[float], words: str, sort: str) -> Kpi:
+    """Draw a count; its rows are the entities, sorted by it."""
+    is_bad = sort == "-escalated"
     change = f"{round(100 * (now - before) / before):+,} %" if before else ""
     note = _draw_change(change, is_bad and now > before, f"vs {words}") if change else f"none in {words}"
-    return Kpi(label=label, value=count(now), note=note, values=values, tone="bad" if is_bad else "info")
+    return Kpi(
+        label=label,
+        value=count(now),
+        note=note,
+        values=values,
+        tone="bad" if is_bad else "info",
+        rows="who",
+        ev="sort",
+        v=sort,
+    )
 
 
 def _median_tile(now: RiskTotals, before: RiskTotals, steps: Sequence[RiskTotals], words: str) -> Kpi:
