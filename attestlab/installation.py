@@ -144,11 +144,7 @@ class Installation:
             credential_uses=self.credential_uses,
         )
         self.password_resets = PasswordResets(
-            storage=storage,
-            clock=clock,
-            counters=self.counters,
-            mails=self.mails,
-            sessions=self.identity.sessions,
+            storage=storage, clock=clock, counters=self.counters, mails=self.mails, sessions=self.identity.sessions
         )
         self.consumers = ConsumerAccounts(
             identity=self.identity,

@@ -48,12 +48,7 @@ from attestlab.client.handles.attestations import (
     read_attestation_id,
     verify_attestation,
 )
-from attestlab.client.handles.badges import (
-    BadgeHandle,
-    BadgeVerificationHandle,
-    find_presented_badge,
-    verify_badge,
-)
+from attestlab.client.handles.badges import BadgeHandle, BadgeVerificationHandle, find_presented_badge, verify_badge
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.bundles import OfflineVerificationHandle, StoredBundleHandle, read_bundle
 from attestlab.client.handles.findings import FoundHandle, search
