@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from markupsafe import Markup
 
@@ -83,7 +83,7 @@ def write_creator(key: ApiKeyHandle, register: AccessRegister) -> str:
     return register.names.get(str(key.created_by), "a person who left")
 
 
-def export_keys(lab: Lab, state: AccessState) -> Records[Any]:
+def export_keys(lab: Lab, state: AccessState) -> Records[ApiKeyHandle]:
     """Return all chosen keys, in the order of the table."""
     return Records(load_register(lab, state).find_keys(state), ApiKeyHandle)
 

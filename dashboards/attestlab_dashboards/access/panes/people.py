@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from markupsafe import Markup
 
@@ -80,7 +80,7 @@ def _draw_name(person: PersonHandle, register: AccessRegister) -> Markup:
     )
 
 
-def export_people(lab: Lab, state: AccessState) -> Records[Any]:
+def export_people(lab: Lab, state: AccessState) -> Records[PersonHandle]:
     """Return all chosen people, in the order of the table."""
     return Records(load_register(lab, state).find_people(state), PersonHandle)
 

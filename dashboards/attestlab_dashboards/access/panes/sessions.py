@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from markupsafe import Markup
 
@@ -73,7 +73,7 @@ def _draw_end(session: SessionHandle, name: str) -> Markup:
     )
 
 
-def export_sessions(lab: Lab, state: AccessState) -> Records[Any]:
+def export_sessions(lab: Lab, state: AccessState) -> Records[SessionHandle]:
     """Return all open sessions."""
     return Records(load_register(lab, state).sessions or (), SessionHandle)
 
