@@ -209,6 +209,7 @@ class Installation:
             self.log, keys, *access, storage=storage, clock=clock, measure_events=measure_events
         )
         self.people.dependents.append(self.agents.owners)
+        self.people.on_role_changed.append(self.identity.sessions.change_role)
         self.policy_attributes = AttributeRegistryService(storage=storage, clock=clock)
         self.verification_profiles = Profiles(storage=storage, clock=clock)
         self.packs = Packs(storage=storage, clock=clock)

@@ -75,6 +75,7 @@ class SessionEndReason(StrEnum):
     PASSWORD = "password"
     DELETION = "deletion"
     ENDED = "ended"
+    ROLE = "role"
 
 
 class TokenPurpose(StrEnum):

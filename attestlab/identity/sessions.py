@@ -186,6 +186,10 @@ class Sessions:
                 deed = AuditContext(caller.tenant_id, caller, "session.end", self.clock.now())
                 _end(tx, [session], SessionEndReason.ENDED, deed)
 
+    def change_role(self, tx: Transaction, person: UserRecord, context: AuditContext) -> None:
+        """End all sessions of a person whose role changes, and with them those that agents hold on their behalf."""
+        self.end_all(tx, person.id, SessionEndReason.ROLE, context=context)
+
     def _issue_tokens(self, tx: Transaction, person: Person, caller: Caller, now: datetime) -> Tokens:
         secret = rules.compose_refresh_token(self.key_prefix, secrets.token_bytes(rules.REFRESH_TOKEN_BYTES))
         row = RefreshTokenRecord(

@@ -81,6 +81,10 @@ class DependentsOnPeople(Protocol):
         ...
 
 
+OnRoleChanged = Callable[[Transaction, UserRecord, AuditContext], None]
+"""Follows the change of a person's role, in the transaction that changes it."""
+
+
 class People:
     """The members of a tenant.
 
@@ -104,6 +108,7 @@ class People:
         self.on_account_opened = on_account_opened
         self.is_further_address = is_further_address
         self.dependents: list[DependentsOnPeople] = []
+        self.on_role_changed: list[OnRoleChanged] = []
 
     def invite(self, person: UserIn, *, caller: Caller, tx: Transaction | None = None) -> UserRecord:
         """Invite a person by e-mail; a repeated invitation invalidates the previous link.
@@ -209,7 +214,7 @@ class People:
             return store.list_page(connection, UserRecord, tenant_id=caller.tenant_id, before=before, limit=limit)
 
     def change_role(self, user_id: UUID, role: Role, *, caller: Caller, tx: Transaction | None = None) -> UserRecord:
-        """Change a person's role.
+        """Change a person's role, which ends their sessions: with the next sign-in they have the new one.
 
         Raises:
             NotFound: the caller's tenant has no person with this id.
@@ -231,6 +236,8 @@ class People:
                 new_role=role_rules.public_roles(new_roles),
                 changed_at=now,
             )
+            for follow in self.on_role_changed:
+                follow(tx, row, AuditContext(caller.tenant_id, caller, "user.change_role", now))
             return self._change(
                 tx, row, {"roles": role_rules.format_roles(new_roles)}, event, "user.change_role", caller, now
             )

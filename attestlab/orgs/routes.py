@@ -132,7 +132,8 @@ def change_role(
 ) -> UserOut:
     """Change a person's role.
 
-    It applies from their next request on. The last owner cannot lose the role, which is a 409.
+    Their sessions end, with those that agents hold on their behalf; the new role holds from their next sign-in on. The
+    last owner cannot lose the role, which is a 409.
     """
     row = people.change_role(id, body.role, caller=caller, tx=tx)
     return _render_user(row, last_used_at=credential_uses.find_of_actors([id], tx=tx).get(id))

@@ -312,7 +312,7 @@ def test_on_behalf_of_a_person_an_agent_has_their_rights_until_they_go(
     client: httpx.Client, clients: TenantClients
 ) -> None:
     agent = register_agent(client, scopes=["issuers:read", "attestations:mint", "audit:read", "docs:read"])
-    ann, as_ann = clients.person("admin")
+    ann, as_ann = clients.person("admin", email="ann@people.example")
     with as_ann:
         opened = open_session(as_ann, agent, on_behalf_of=True)
         assert opened["session"]["on_behalf_of"] == ann
@@ -329,7 +329,12 @@ def test_on_behalf_of_a_person_an_agent_has_their_rights_until_they_go(
             assert line["metadata"]["session_id"] == opened["session"]["id"]
 
             owner.patch(f"/v1/users/{ann}", json={"role": "member"})
-            assert bot.get("/v1/audit/events").status_code == 403
+            assert bot.get("/v1/me").status_code == 401
+            owner.patch(f"/v1/users/{ann}", json={"role": "admin"})
+    with clients.sign_in("ann@people.example") as as_ann:
+        opened = open_session(as_ann, agent, on_behalf_of=True)
+        with act(clients, opened) as bot, clients.owner() as owner:
+            assert bot.get("/v1/me").status_code == 200
             owner.delete(f"/v1/users/{ann}")
             assert bot.get("/v1/me").status_code == 401
     assert client.get(f"{AGENTS}/{agent['id']}").json()["status"] == "active"

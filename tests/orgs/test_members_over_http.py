@@ -299,15 +299,20 @@ def test_platform_roles_are_given_in_the_operators_tenant_by_a_super_admin(
     assert (untouched.status_code, untouched.json()["details"]["required_roles"]) == (403, ["super_admin"])
 
 
-def test_a_changed_role_applies_from_the_next_request_on(tenant_clients: TenantClients) -> None:
-    ada, signed_in = tenant_clients.person("member")
+@pytest.mark.both_engines
+def test_a_changed_role_ends_the_sessions_and_applies_from_the_next_sign_in_on(tenant_clients: TenantClients) -> None:
+    ada, signed_in = tenant_clients.person("member", email=ADA)
     with tenant_clients.owner() as owner, signed_in:
         before = signed_in.get("/v1/users").status_code
         changed = owner.patch(f"/v1/users/{ada}", json={"role": "admin"})
-        after = signed_in.get("/v1/users").status_code
-        same = owner.patch(f"/v1/users/{ada}", json={"role": "admin"})
+        over = signed_in.get("/v1/users").status_code
+        with tenant_clients.sign_in(ADA) as again:
+            after = again.get("/v1/users").status_code
+            same = owner.patch(f"/v1/users/{ada}", json={"role": "admin"})
+            kept = again.get("/v1/users").status_code
 
-    assert (before, changed.status_code, changed.json()["roles"], after) == (403, 200, ["admin"], 200)
+    assert (before, changed.status_code, changed.json()["roles"]) == (403, 200, ["admin"])
+    assert (over, after, kept) == (401, 200, 200)
     assert same.content == changed.content
     events = read_events_of_type(tenant_clients.lab, "team.role_changed")
     assert [(event["user_id"], event["old_role"], event["new_role"]) for event in events] == [(ada, "member", "admin")]
