@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from attestlab.agents.capability import AgentServices
 from attestlab.agents.kinship import is_of_own_tree
 from attestlab.agents.observability import store as observability_store
+from attestlab.annotations.service import Annotations
 from attestlab.attestations import lookups
 from attestlab.attestations.holdings import Holdings
 from attestlab.attestations.inbox.service import Inbox
@@ -90,6 +91,7 @@ from attestlab.search.service import Search
 from attestlab.settings import Settings
 from attestlab.simulation.risk.service import RiskSimulations
 from attestlab.simulation.service import Simulations
+from attestlab.views.service import Views
 from attestlab.web.idempotency import store as idempotency_store
 from attestlab.webhooks.deliveries import WebhookDeliveries
 from attestlab.webhooks.service import Webhooks
@@ -186,6 +188,8 @@ class Installation:
         self.receipt_types = ReceiptTypes(storage=storage, clock=clock)
         self.governance = Governance(storage=storage, clock=clock, issuers=self.issuers)
         self.search = Search(storage=storage, clock=clock)
+        self.views = Views(storage=storage, clock=clock)
+        self.annotations = Annotations(storage=storage, clock=clock)
         self.policy_decisions = Decisions(storage=storage, clock=clock)
         self.attestations = Attestations(
             storage=storage,
@@ -208,7 +212,7 @@ class Installation:
         self.agents = AgentServices(
             self.log, keys, *access, storage=storage, clock=clock, measure_events=measure_events
         )
-        self.people.dependents.append(self.agents.owners)
+        self.people.dependents += [self.agents.owners, self.views]
         self.people.on_role_changed.append(self.identity.sessions.change_role)
         self.policy_attributes = AttributeRegistryService(storage=storage, clock=clock)
         self.verification_profiles = Profiles(storage=storage, clock=clock)

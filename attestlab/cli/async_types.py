@@ -276,7 +276,7 @@ def _list_imports(module: ModuleType) -> dict[str, tuple[str, str]]:
     for each in ast.walk(tree):
         if isinstance(each, ast.Import):
             found |= {alias.asname or alias.name: (alias.name, "") for alias in each.names}
-        elif isinstance(each, ast.ImportFrom):
+        elif isinstance(each, ast.ImportFrom) and each.module != "__future__":  # of which a noun has the name
             found |= {alias.name: (str(each.module), alias.name) for alias in each.names}
     targets = [each.targets[0] for each in tree.body if isinstance(each, ast.Assign)]
     defined = [each.name for each in tree.body if isinstance(each, ast.ClassDef)]

@@ -39,6 +39,7 @@ from attestlab.client.collections.receipts import ReceiptCollection
 from attestlab.client.collections.risk import SignalCollection
 from attestlab.client.collections.runs import RunCollection
 from attestlab.client.collections.sessions import SessionCollection
+from attestlab.client.collections.views import AnnotationCollection, ViewCollection
 from attestlab.client.collections.votes import VoteRequestCollection
 from attestlab.client.collections.webhooks import WebhookCollection
 from attestlab.client.handles.base import Handle
@@ -70,6 +71,8 @@ NOUNS: dict[str, type] = {
     "compliance": ComplianceCollection,
     "witness": VoteRequestCollection,
     "runs": RunCollection,
+    "views": ViewCollection,
+    "annotations": AnnotationCollection,
     "audit": AuditCollection,
     "billing": BillingCollection,
 }

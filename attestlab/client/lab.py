@@ -37,6 +37,7 @@ from attestlab.client.collections.receipts import ReceiptCollection
 from attestlab.client.collections.risk import SignalCollection
 from attestlab.client.collections.runs import RunCollection
 from attestlab.client.collections.sessions import SessionCollection
+from attestlab.client.collections.views import AnnotationCollection, ViewCollection
 from attestlab.client.collections.votes import VoteRequestCollection
 from attestlab.client.collections.webhooks import WebhookCollection
 from attestlab.client.door import Door
@@ -109,6 +110,8 @@ class Lab:
         self.compliance = ComplianceCollection(self._client)
         self.witness = VoteRequestCollection(self._client)
         self.runs = RunCollection(self._client)
+        self.views = ViewCollection(self._client)
+        self.annotations = AnnotationCollection(self._client)
         self.verifications = Rows.of_dataset(self._client, "verifications")
 
     def mint(

@@ -8,6 +8,7 @@ from functools import partial
 from sqlalchemy import Table
 
 from attestlab.agents.audited_tables import AUDITED_TABLES
+from attestlab.annotations import store as annotation_store
 from attestlab.attestations import store as attestation_store
 from attestlab.billing import store as billing_store
 from attestlab.billing.providers import store as provider_store
@@ -30,6 +31,7 @@ from attestlab.risk.enforcement import comments as comment_store
 from attestlab.risk.enforcement import store as risk_store
 from attestlab.risk.normalization import service as mapping_store
 from attestlab.simulation import store as simulation_store
+from attestlab.views import store as view_store
 from attestlab.webhooks import endpoint_store
 
 # The tables whose row digests are in the audit trail, with the resource type and the function that names a row there.
@@ -75,6 +77,8 @@ AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] = 
     (risk_store.settings, "risk_settings", lambda row: str(row["tenant_id"])),
     (risk_store.cases, "risk_case", lambda row: str(row["id"])),
     (comment_store.comments, "risk_case_comment", lambda row: str(row["id"])),
+    (view_store.views, "saved_view", lambda row: str(row["id"])),
+    (annotation_store.annotation_table, "annotation", lambda row: str(row["id"])),
     (risk_store.list_entries, "risk_list_entry", lambda row: str(row["id"])),
     (risk_store.challenges, "risk_challenge", lambda row: str(row["id"])),
     (mapping_store.mappings, "risk_mapping", lambda row: str(row["id"])),

@@ -13,15 +13,15 @@ from enum import StrEnum
 
 from attestlab.core.errors import Conflict, PermissionDenied, ValidationFailed
 from attestlab.orgs.rules import PLATFORM_ROLES, Caller, Role
-from attestlab.web.routing.authorization import Requirement
+from attestlab.web.routing.authorization import Requirement, users_with
 
 INVITATION_TTL = timedelta(days=7)
 TOKEN_BYTES = 32
 _BY_RANK = (Role.MEMBER, Role.ANALYST, Role.ADMIN, Role.OWNER)
 # Of what has a scope for each part, so that the route itself needs none. A content admin reads nothing of a tenant.
-DATA_READERS = Requirement(
-    tenant_only=True, people_roles=tuple(role for role in Role if role is not Role.CONTENT_ADMIN)
-)
+_DATA_ROLES = tuple(role for role in Role if role is not Role.CONTENT_ADMIN)
+DATA_READERS = Requirement(tenant_only=True, people_roles=_DATA_ROLES)
+PEOPLE_READING_DATA = users_with(_DATA_ROLES)
 _REQUIRED_ROLES = (Role.OWNER, Role.SUPER_ADMIN)
 
 

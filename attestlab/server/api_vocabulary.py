@@ -51,6 +51,7 @@ from attestlab.risk.media.findings import ScanVerdict
 from attestlab.risk.signals import shapes as signal_shapes
 from attestlab.search.rules import FoundType
 from attestlab.simulation.risk import shapes as risk_simulation_shapes
+from attestlab.views.shapes import PageName
 from attestlab.web import health, problems
 from attestlab.webhooks import rules as webhook_rules
 
@@ -147,6 +148,7 @@ ENUMS: Final[Mapping[str, Sequence[str] | type[StrEnum]]] = {
     "CaseLink": get_args(CaseLink),
     "CaseErrorCode": get_args(CaseErrorCode),
     "FoundType": FoundType,
+    "ViewPage": get_args(PageName),
     "CaseOutcome": risk_rules.CaseOutcome,
     "WebhookEndpointStatus": webhook_rules.EndpointStatus,
     "WebhookDisabledReason": webhook_rules.DisabledReason,
@@ -183,6 +185,8 @@ PATH_PARAMETERS: Final[Mapping[str, str]] = {
     "sessions/{id}": "The session of a person. Format: UUID, 36 characters. Source: CONTRACT 8.",
     "cases/{id}": "The case. Format: UUID, 36 characters. Source: CONTRACT 8.",
     "lists/{id}": "The list entry. Format: UUID, 36 characters. Source: CONTRACT 8.",
+    "views/{id}": "The view. Format: UUID, 36 characters. Source: CONTRACT 8.",
+    "annotations/{id}": "The annotation. Format: UUID, 36 characters. Source: CONTRACT 8.",
     "entities/{type}": "The type of the entity. Format: user, device, ip, document, session, issuer or attestation. "
     "Source: CONTRACT 8.",
     "/{id}": "The id of the entity. Format: 1-256 characters. Source: CONTRACT 8.",

@@ -24,6 +24,7 @@ from attestlab.agents.runs import routes as run_routes
 from attestlab.agents.sessions import routes as agent_session_routes
 from attestlab.agents.trust import routes as trust_routes
 from attestlab.agents.witnessing import routes as witnessing_routes
+from attestlab.annotations import routes as annotation_routes
 from attestlab.attestations import routes as attestation_routes
 from attestlab.attestations.inbox import routes as inbox_routes
 from attestlab.attestations.metering.write_behind import WriteBehind
@@ -93,6 +94,7 @@ from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Stage
 from attestlab.simulation import routes as simulation_routes
 from attestlab.simulation.risk import routes as risk_simulation_routes
+from attestlab.views import routes as view_routes
 from attestlab.web import logging_setup
 from attestlab.web.application import Application, BlockedClient
 from attestlab.web.delivery_worker import DeliveryWorker
@@ -165,6 +167,8 @@ CAPABILITIES: tuple[Routes, ...] = (
     webhook_routes.routes,
     webhook_delivery_routes.routes,
     search_routes.routes,
+    view_routes.routes,
+    annotation_routes.routes,
     lake_routes.routes,
     delivery_routes.routes,
     log_routes.routes,

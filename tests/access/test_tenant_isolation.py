@@ -83,9 +83,12 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /v1/risk/cases/{id}/resolve": {"outcome": "fraud"},
     "PATCH /v1/risk/cases/{id}": {"assignee_id": None},
     "POST /v1/risk/cases/{id}/comments": {"text": "not theirs"},
+    "PATCH /v1/views/{id}": {"name": "Taken over"},
     "PATCH /v1/webhooks/endpoints/{id}": {"name": "Taken over"},
     "POST /v1/webhooks/endpoints/{id}/recover": {"since": "2026-11-01T00:00:00Z"},
 }
+VIEW = {"name": "Logins", "page": "risk", "query": "source=login"}
+ANNOTATION = {"at": "2026-11-02T09:00:00Z", "text": "Campaign of a partner"}
 _IN_PATH = re.compile(r"\{\w+\}")
 REQUEST_ID = {"X-Request-Id": "the-same"}
 
@@ -170,6 +173,8 @@ def things_of(account: PartyClients) -> dict[str, str]:
         "/v1/risk/cases": add_signal(account.with_key, score=99)["case_id"],
         "/v1/risk/entities": add_signal(account.with_key, entity_type="user", entity_id="user")["entity_id"],
         "/v1/risk/lists": put_on_list(account.with_key, "deny")["id"],
+        "/v1/views": account.signed_in.post("/v1/views", json=VIEW).json()["id"],
+        "/v1/annotations": account.with_key.post("/v1/annotations", json=ANNOTATION).json()["id"],
         "/v1/webhooks/endpoints": create_endpoint(account.with_key)["id"],
         "/v1/webhooks/deliveries": create_delivery(account.with_key),
         "/v1/billing/invoices": invoice_of(account),

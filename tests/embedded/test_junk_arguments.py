@@ -17,6 +17,7 @@ from attestlab.client.analysis.rows import Rows
 from attestlab.client.lab import Lab
 from attestlab.client.own_keys import OwnKey
 from attestlab.core.errors import AttestLabError
+from attestlab.orgs.rules import Plan
 from support.lab_walk import CLAIMS, POLICY
 from support.new_labs import open_new_lab
 from support.property_tests import examples
@@ -34,14 +35,16 @@ REASON = "a reason that is long enough"
 NOUNS = (
     *("attestations", "audit", "cases", "challenges", "decisions", "issuers", "lists", "log", "people", "policies"),
     *("signals", "webhooks", "verifications", "agents", "agent_sessions", "delegations", "witness", "compliance"),
-    *("runs", "api_keys", "sessions"),
+    *("runs", "views", "annotations"),
+    *("api_keys", "sessions"),
 )
-OF_PEOPLE = ("api_keys", "sessions")  # lists that only a signed-in person reads
+OF_PEOPLE = ("api_keys", "sessions", "views")  # lists that only a signed-in person reads
 CLAIM = ("door", "locked", "yes")
 LISTINGS = (*(noun for noun in NOUNS if noun not in ("log", "verifications", *OF_PEOPLE)), "checkpoints", "events")
 OBJECTS = (
     *("agent", "agent_key", "agent_session", "agent_tokens", "attestation", "bundle", "case", "delegation"),
     *("delegation_proof", "endpoint", "issuer", "policy", "replay", "run", "run_proof", "signal", "vote_request"),
+    "view",
 )
 OPTIONS = {
     "options": (
@@ -81,9 +84,16 @@ def subjects(lab: Lab) -> dict[str, Any]:
     return make_subjects(lab)
 
 
+def sign_in(lab: Any) -> Lab:
+    """The lab of an owner of its tenant, who signed in."""
+    installation = lab._door.installation
+    tenant = installation.orgs.create_tenant("Junk", plan=Plan.ENTERPRISE)
+    return lab.as_(tenant.owner_email, password=tenant.owner_password)
+
+
 def make_subjects(lab: Lab) -> dict[str, Any]:
     """What has verbs: the lab, its nouns, and an object of each kind that has some."""
-    issuer = lab.issuers.create("Registrar", "registrar.example")
+    issuer, person = lab.issuers.create("Registrar", "registrar.example"), sign_in(lab)
     minted = lab.mint(b"x", issuer=issuer, schema="degree", claims=CLAIMS)
     signal = lab.signals.add("gateway", "behavior", 91, "user:u-1")
     agent = lab.agents.register("Orchestrator", scopes=["docs:*"])
@@ -92,6 +102,9 @@ def make_subjects(lab: Lab) -> dict[str, Any]:
     return {
         "lab": lab,
         **{noun: getattr(lab, noun) for noun in NOUNS},
+        "views": person.views,
+        "view": person.views.save("Logins", "risk", "source=login"),
+        "annotation": lab.annotations.add("2026-11-02", "Campaign of a partner"),
         "agent": agent,
         "agent_key": OwnKey.generate(),
         "agent_session": lab.agent_sessions[opened.id],
@@ -142,6 +155,7 @@ def make_values(subjects: dict[str, Any], folder: Path) -> dict[str, Any]:
         **{"parent_id": uuid4(), "child_id": uuid4()},
         **{"parent_id": uuid4(), "child_id": uuid4(), "claim": CLAIM, "of": subjects["agent"].id},
         **{
+            **{"view": uuid4(), "annotation": uuid4(), "at": "2026-11-01", "page": "risk"},
             "undo_seconds": 10,
             "text": "A new device.",
             "rule": "old-key",

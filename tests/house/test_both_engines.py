@@ -39,6 +39,8 @@ WALKS = {
     "risk": "risk/test_signals_over_http.py::test_signal_is_recorded_returned_and_published",
     "search": "search/test_search_over_http.py::test_entities_and_cases_are_found_by_the_beginning_of_an_id",
     "simulation": "simulation/test_simulation_over_http.py::test_reports_of_other_tenants_are_not_found",
+    "annotations": "annotations/test_annotations_over_http.py::test_one_is_written_listed_by_period_and_removed",
+    "views": "views/test_views_over_http.py::test_a_view_is_saved_listed_changed_and_deleted",
     "webhooks": "webhooks/test_endpoints_over_http.py::test_secret_is_shown_once_and_sealed",
 }
 # Beyond those walks, what asks a store that no route reaches alone.

@@ -149,7 +149,9 @@ WRITES_OF_ONE = set(
     DELETE /v1/issuers/{id}/logo
     DELETE /v1/platform/blog/posts/{id}
     DELETE /v1/risk/lists/{id}
+    DELETE /v1/annotations/{id}
     DELETE /v1/users/{id}
+    DELETE /v1/views/{id}
     DELETE /v1/auth/sessions/{id}
     DELETE /v1/webhooks/endpoints/{id}
     PATCH /v1/agents/{id}
@@ -160,6 +162,7 @@ WRITES_OF_ONE = set(
     PATCH /v1/issuers/{id}
     PATCH /v1/orgs/{id}
     PATCH /v1/users/{id}
+    PATCH /v1/views/{id}
     PATCH /v1/webhooks/endpoints/{id}
     POST /billing/portal/change
     POST /billing/stripe/webhook
@@ -184,6 +187,7 @@ WRITES_OF_ONE = set(
     POST /v1/agents/{id}/keys/{kid}/compromise
     POST /v1/agents/{id}/resume
     POST /v1/agents/{id}/sign
+    POST /v1/annotations
     POST /v1/api-keys
     POST /v1/api-keys/{id}/compromise
     POST /v1/api-keys/{id}/revoke
@@ -257,6 +261,7 @@ WRITES_OF_ONE = set(
     POST /v1/users/accept-invite
     POST /v1/verification-profiles
     POST /v1/verify
+    POST /v1/views
     POST /v1/webhooks/deliveries/{id}/resend
     POST /v1/webhooks/endpoints
     POST /v1/webhooks/endpoints/{id}/rotate

@@ -161,6 +161,12 @@ def undo_revision_49(connection: Connection) -> None:
     connection.exec_driver_sql("CREATE INDEX ix_agents_of_tenant ON agents (tenant_id, id)")
 
 
+def undo_revision_51(connection: Connection) -> None:
+    """Drop the tables of saved views and of annotations."""
+    for table in ("saved_views", "annotations"):
+        connection.exec_driver_sql(f"DROP TABLE {table}")
+
+
 def undo_revision_50(connection: Connection) -> None:
     """Drop the table of the last uses of keys and sessions."""
     connection.exec_driver_sql("DROP TABLE credential_uses")
@@ -191,6 +197,7 @@ UNDO = {
     47: undo_revision_47,
     48: undo_revision_48,
     49: undo_revision_49,
+    51: undo_revision_51,
     50: undo_revision_50,
 }
 

@@ -139,6 +139,11 @@ FAULTS = [
     Fault("evaluate_login", {"subject_id": "a", "outcome": "failure", "occurred_at": OLD}, "/occurred_at"),
     Fault("add_list_entry", {**LISTED, **ADA, "expires_at": PAST}, "/expires_at"),
     Fault("add_list_entry", {**LISTED, "entity_type": "ip", "entity_id": "10.0.0.0/2"}, "/entity_id"),
+    Fault("save_view", {"name": TWO_LINES, "page": "risk", "query": ""}, "/name"),
+    Fault("save_view", {"name": "Logins", "page": "risk", "query": "a b"}, "/query"),
+    Fault("update_view", {"query": "a b"}, "/query", {"id": "view"}),
+    Fault("annotate_time", {"at": PAST, "text": TWO_LINES}, "/text"),
+    Fault("annotate_time", {"at": FUTURE, "until": PAST, "text": "Campaign"}, "/until"),
     Fault("simulate_risk_rules", {"rules": []}, "/rules"),
     Fault(
         "simulate_risk_rules",
@@ -269,6 +274,8 @@ def make_world(tour: TourRecorder, access: AccessScenario) -> World:
     protection, agent = protect(access.account.consumer), register_agent(key)
     ids |= {"agent": agent["id"], "agent_kid": key.get(f"/v1/agents/{agent['id']}/keys").json()["items"][0]["kid"]}
     ids |= {"vote_request": request_votes(key)["request_id"], "run": start_run(key)["orchestration_id"]}
+    view = access.account.signed_in.post("/v1/views", json={"name": "Logins", "page": "risk", "query": ""})
+    ids |= {"view": view.json()["id"]}
     return World(tour, issuer, {**ids, "profile": profile["id"], "post": post["id"], "protection": protection["id"]})
 
 

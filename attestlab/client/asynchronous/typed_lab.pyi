@@ -31,6 +31,7 @@ from attestlab.client.collections.filters import (
     AgentFilterArgs,
     AgentReviewFilterArgs,
     AgentSessionFilterArgs,
+    AnnotationFilterArgs,
     AttestationFilterArgs,
     AuditFilterArgs,
     CaseFilterArgs,
@@ -46,6 +47,7 @@ from attestlab.client.collections.filters import (
     RunFilterArgs,
     SessionFilterArgs,
     SignalFilterArgs,
+    ViewFilterArgs,
     VoteRequestFilterArgs,
 )
 from attestlab.client.collections.issuers import KeyLike, RequestLike
@@ -184,6 +186,7 @@ from attestlab.client.handles.runs import (
     Steps,
 )
 from attestlab.client.handles.sd_jwts import SdJwtHandle
+from attestlab.client.handles.views import AnnotationHandle, ViewChanges, ViewHandle
 from attestlab.client.handles.votes import (
     Claim,
     ConsensusHandle,
@@ -273,6 +276,11 @@ class AsyncAgentTokens(AgentTokensHandle):
         """Exchange the refresh token for the next tokens; `lab.agent_sessions.refresh` explains the errors."""
     async def terminate(self, reason: str | None = None) -> AsyncAgentSession:
         """End the session; `lab.agent_sessions.terminate` explains the arguments and errors."""
+
+class AsyncAnnotation(AnnotationHandle):
+    """What happened at a time, which every chart over time shows."""
+    async def remove(self) -> None:
+        """Remove the annotation from all charts."""
 
 class AsyncAttestation(AttestationHandle):
     """An attestation with its current status."""
@@ -605,6 +613,13 @@ class AsyncVersion(VersionHandle):
     """A version of a policy."""
     async def read_document(self) -> dict[str, object]:
         """Return the document of this version, which never changes, as a new dict."""
+
+class AsyncView(ViewHandle):
+    """The filters of a page of the dashboards by a name; `url` is below the address of the service."""
+    async def remove(self) -> None:
+        """Delete the view, also from the menus of those with whom it is shared."""
+    async def update(self, **changes: Unpack[ViewChanges]) -> AsyncView:
+        """Change name, query or sharing; `lab.views.update` explains the arguments and errors."""
 
 class AsyncVoteRequest(VoteRequestHandle):
     """A request for votes about a claim that an agent makes."""
@@ -1726,6 +1741,42 @@ class AsyncRunNoun:
     def steps(self) -> AsyncRows:
         """The data set `run_steps`: each recorded step with its run and what the plan has of it."""
 
+class AsyncViewNoun:
+    """The saved views that a person sees, newest first: their own, and those that others in the tenant share."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncView]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncView]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AsyncView]: ...
+    def list(self, *, limit: int | None = None, **filters: Unpack[ViewFilterArgs]) -> AsyncListing[AsyncView]:
+        """List the views that match all filters, newest first."""
+    async def remove(self, view: UUID | str | ViewHandle) -> None:
+        """Delete a view of yours, also from the menus of those with whom it is shared."""
+    async def save(self, name: str, page: str, query: str = "", *, shared: bool = False) -> AsyncView:
+        """Save the filters of a page by a name."""
+    async def update(self, view: UUID | str | ViewHandle, **changes: Unpack[ViewChanges]) -> AsyncView:
+        """Change the name, the query or the sharing of a view of yours."""
+
+class AsyncAnnotationNoun:
+    """What happened at a time or in a period, newest first; every chart over time shows it."""
+    async def count(self) -> int:
+        """Count the objects."""
+    def __aiter__(self) -> AsyncIterator[AsyncAnnotation]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncAnnotation]]: ...
+    @overload
+    def __getitem__(self, which: object) -> Awaitable[AsyncAnnotation]: ...
+    async def add(self, at: When, text: str, *, until: When | None = None) -> AsyncAnnotation:
+        """Write what happened at a time, or from then until another time."""
+    def list(
+        self, *, limit: int | None = None, **filters: Unpack[AnnotationFilterArgs]
+    ) -> AsyncListing[AsyncAnnotation]:
+        """List the annotations that overlap a period, newest first."""
+    async def remove(self, annotation: UUID | str | AnnotationHandle) -> None:
+        """Remove an annotation from all charts; its author, owners and admins may."""
+
 class AsyncAuditNoun:
     """The lines of the tenant's audit trail, newest first."""
     @property
@@ -1822,6 +1873,8 @@ class AsyncLab:
     compliance: AsyncComplianceNoun
     witness: AsyncVoteRequestNoun
     runs: AsyncRunNoun
+    views: AsyncViewNoun
+    annotations: AsyncAnnotationNoun
     audit: AsyncAuditNoun
     billing: AsyncBillingNoun
     verifications: AsyncRows

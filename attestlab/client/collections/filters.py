@@ -193,6 +193,19 @@ class ProtectionFilterArgs(TypedDict, total=False):
     category: str | None
 
 
+class ViewFilterArgs(TypedDict, total=False):
+    """The filter of saved views."""
+
+    page: Literal["risk", "policy", "log", "issuers", "agents", "usage", "access"] | None
+
+
+class AnnotationFilterArgs(TypedDict, total=False):
+    """The period that annotations overlap."""
+
+    since: When | None
+    until: When | None
+
+
 def read_filters(query: type[BaseModel], filters: Mapping[str, object]) -> dict[str, object]:
     """Read filters as a person writes them, and check them as the service does; returns the parameters of its list.
 

@@ -274,9 +274,23 @@ def visit_risk(tour: TourRecorder) -> None:
     tour.call("list_risk_sources", key, limit=1)
     tour.call("get_risk_drift", key)
     tour.call("search_tenant", key, q="risk", limit=1)
+    _visit_views(tour)
     tour.call("simulate_risk_rules", key, {"rules": RISK_RULES, "points": 1})
     _visit_risk_paths(tour)
     _visit_cases(tour, made["case_id"])
+
+
+def _visit_views(tour: TourRecorder) -> None:
+    person, key = tour.account.signed_in, tour.account.with_key
+    view = {"name": "Logins of a month", "page": "risk", "query": "days=30&source=login", "shared": True}
+    made = tour.call("save_view", person, view)
+    tour.call("list_views", person, page="risk", limit=1)
+    tour.call("update_view", person, {"name": "Logins"}, id=made["id"])
+    tour.call("delete_view", person, id=made["id"])
+    campaign = {"at": "2026-11-02T09:00:00Z", "until": "2026-11-09T09:00:00Z", "text": "Campaign of a partner"}
+    noted = tour.call("annotate_time", key, campaign)
+    tour.call("list_annotations", key, limit=1)
+    tour.call("remove_annotation", key, id=noted["id"])
 
 
 def _visit_risk_paths(tour: TourRecorder) -> None:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from attestlab.annotations.shapes import AnnotationIn
 from attestlab.attestations.minting import MintRequest
 from attestlab.attestations.rules import Verdict
 from attestlab.attestations.verification.steps import VerifierInput
@@ -43,6 +44,7 @@ from attestlab.risk.enforcement.shapes import CasesQuery
 from attestlab.risk.normalization.mapping import MappingItem
 from attestlab.risk.rules import CaseOutcome, Entity, EntityType, ListName
 from attestlab.settings import Settings
+from attestlab.views.shapes import ViewIn, ViewPatchIn
 from attestlab.web.idempotency import keys as idempotency
 from attestlab.web.idempotency.keys import IdempotencyKey
 from attestlab.web.response import Response
@@ -85,6 +87,7 @@ def founded(folder: Path, *, external_keys: int) -> Path:
     sender = lab.issuers.create(profile, caller=caller, alg=Algorithm.ED25519, kid="sender").issuer.id
     for address in ("ada@people.example", "grace@people.example"):
         mint_of(lab, caller, sender, kid="sender", recipient_email=address)
+    keep_views(lab, caller)
     for letter in (b"a", b"b"):
         shown = lab.issuers.create({**profile, "name": f"Shows {letter.decode()}"}, caller=caller).issuer.id
         lab.logos.upload(shown, b"\xff\xd8\xff" + letter, caller=caller)
@@ -102,6 +105,24 @@ def founded(folder: Path, *, external_keys: int) -> Path:
     keep_paying(lab)
     lab.close()
     return folder
+
+
+def keep_views(lab: Installation, caller: Caller) -> None:
+    """Views of which one was changed and one deleted, and annotations of which one was removed."""
+    (person, *_) = lab.people.list_page(caller=caller, limit=1)
+    owner = replace(caller, actor_type="USER", actor_id=str(person.id))
+    made = [
+        lab.views.save(ViewIn(name=name, page="risk", query=f"source={name}"), caller=owner)
+        for name in ("login", "media", "velocity")
+    ]
+    lab.views.update(made[0].id, ViewPatchIn(name="Logins", shared=True), caller=owner)
+    lab.views.delete(made[1].id, caller=owner)
+    now = lab.clock.now()
+    notes = [
+        lab.annotations.add(AnnotationIn(at=now, until=until, text=f"Campaign {number}"), caller=caller)
+        for number, until in enumerate((None, now + timedelta(days=1), None))
+    ]
+    lab.annotations.remove(notes[0].id, caller=caller)
 
 
 def create_types(lab: Installation, caller: Caller) -> None:
