@@ -180,9 +180,7 @@ class Installation:
             resolver=resolver or DnsResolver(settings.dns_server),
             has_tier_decision=governance_store.has_tier_decision,
         )
-        self.payments = Payments(
-            storage=storage, clock=clock, keyring=keys, settings=settings, portal_url=self.portal_url
-        )
+        self.payments = Payments(storage=storage, clock=clock, keyring=keys, settings=settings, portal_url=portal_url)
         self.blog = Blog(storage=storage, clock=clock, portal_url=self.portal_url)
         self.billing = Billing(storage=storage, clock=clock, orgs=self.orgs, settings=settings)
         self.receipt_types = ReceiptTypes(storage=storage, clock=clock)
@@ -208,10 +206,8 @@ class Installation:
             storage=storage, clock=clock, attestations=self.attestations, platform_issuer=self.platform_issuer
         )
         self.receipts = Receipts(self.attestations)
-        access, measure_events = (settings.key_prefix, portal_url), self.lake.measure_agent_events
-        self.agents = AgentServices(
-            self.log, keys, *access, storage=storage, clock=clock, measure_events=measure_events
-        )
+        access, measure = (settings.key_prefix, portal_url), self.lake.measure_agent_events
+        self.agents = AgentServices(self.log, keys, *access, storage=storage, clock=clock, measure_events=measure)
         self.people.dependents += [self.agents.owners, self.views]
         self.people.on_role_changed.append(self.identity.sessions.change_role)
         self.policy_attributes = AttributeRegistryService(storage=storage, clock=clock)

@@ -331,9 +331,8 @@ async def serve(
 ) -> None:
     """Serve requests on `sockets` until SIGTERM or SIGINT, then finish the accepted requests and writes.
 
-    A long write that takes more than `STOP_TIMEOUT_S` then is rolled back.
-
-    With `dashboards`, one of the sockets is theirs, and paths below /dash are forwarded to their process.
+    A long write that takes more than `STOP_TIMEOUT_S` then is rolled back. With `dashboards`, one of the sockets is
+    theirs, and paths below /dash are forwarded to their process.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -281,7 +281,7 @@ class DashboardView(pn.viewable.Viewer):
     def _send(self, message: Mapping[str, object]) -> None:
         self._bridge.send(message)
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _start(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

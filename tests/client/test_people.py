@@ -15,7 +15,7 @@ ANN, BEN, GONE = (f"0193b5a0-7f3c-7abc-8def-00000000000{number}" for number in r
 
 
 def describe_person(person_id: str, name: str, status: str = "ACTIVE") -> dict[str, object]:
-    nothing: dict[str, object] = dict.fromkeys(("invited_until", "joined_at", "removed_at"))
+    nothing: dict[str, object] = dict.fromkeys(("invited_until", "joined_at", "removed_at", "last_used_at"))
     own = {"id": person_id, "tenant_id": ANN, "org_id": ANN, "email": f"{name.lower()}@example.org", "name": name}
     return {**own, "roles": ["owner"], "status": status, "created_at": "2026-11-02T00:00:00Z", **nothing}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import islice
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from attestlab import Lab
 from attestlab.client.collections.api_keys import ApiKeyHandle
@@ -16,6 +16,11 @@ from attestlab.client.collections.sessions import SessionHandle
 from attestlab.core.errors import PermissionDenied
 from attestlab_dashboards.access.state import AccessState
 from attestlab_dashboards.access.words import IDLE_DAYS, RECENT_DAYS
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsRichComparison
+
+    Order = SupportsRichComparison | None
 
 MAX_LISTED: Final = 1_000  # people, keys and sessions, the newest of each
 Row = TypeVar("Row", PersonHandle, ApiKeyHandle)
@@ -55,7 +60,7 @@ class AccessRegister(_Register):
             for person in self.people
             if _is_chosen(person, state, self.now) and state.role in ("", *person.roles)
         ]
-        orders: Mapping[str, Callable[[PersonHandle], Any]] = {
+        orders: Mapping[str, Callable[[PersonHandle], Order]] = {
             "name": lambda person: (person.name or person.email).casefold(),
             "role": lambda person: " ".join(person.roles),
             "status": lambda person: person.status,
@@ -67,7 +72,7 @@ class AccessRegister(_Register):
     def find_keys(self, state: AccessState) -> list[ApiKeyHandle]:
         """Return the chosen keys in the order of the table; the role of people chooses none."""
         found = [key for key in self.keys or () if _is_chosen(key, state, self.now)]
-        orders: Mapping[str, Callable[[ApiKeyHandle], Any]] = {
+        orders: Mapping[str, Callable[[ApiKeyHandle], Order]] = {
             "name": lambda key: key.name.casefold(),
             "status": lambda key: key.status,
             "scopes": lambda key: len(key.scopes),
@@ -107,9 +112,10 @@ def _is_chosen(row: PersonHandle | ApiKeyHandle, state: AccessState, now: dateti
             return True
 
 
-def _sort(rows: Sequence[Row], orders: Mapping[str, Callable[[Row], Any]], by: str) -> list[Row]:
+def _sort(rows: Sequence[Row], orders: Mapping[str, Callable[[Row], Order]], by: str) -> list[Row]:
     """Sort rows by a column; those without a value are the last in either direction."""
     order = orders[by.removeprefix("-")]
-    with_value = [row for row in rows if order(row) is not None]
+    valued = [(value, row) for row in rows if (value := order(row)) is not None]
     without = [row for row in rows if order(row) is None]
-    return sorted(with_value, key=order, reverse=by.startswith("-")) + without
+    in_order = sorted(valued, key=lambda pair: pair[0], reverse=by.startswith("-"))
+    return [row for _value, row in in_order] + without
