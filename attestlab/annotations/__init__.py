@@ -1,1 +1,1 @@
-"""Annotations: what happened at a time or in a period, which every chart over time shows."""
+"""Annotations: what happened at a time or in a period, for all people of the tenant."""

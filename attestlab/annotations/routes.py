@@ -19,7 +19,7 @@ _render_annotation = RowRenderer(AnnotationOut, AnnotationRecord)
 
 @routes.post("/v1/annotations", scope=Scope.RISK_WRITE, status=201, raises=(Conflict,))
 def annotate_time(body: AnnotationIn, tx: Transaction, caller: Caller, annotations: Annotations) -> AnnotationOut:
-    """Write what happened at a time or in a period; every chart over time shows it to the tenant.
+    """Write what happened at a time or in a period; the whole tenant reads it.
 
     The time may be past or to come. A tenant has at most 5,000 annotations.
     """

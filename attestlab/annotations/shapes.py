@@ -27,7 +27,7 @@ class AnnotationIn(In, wire_name="annotation_input", source="CONTRACT 8"):
 
 
 class AnnotationOut(Out, wire_name="annotation", source="CONTRACT 8"):
-    """What happened at a time, which every chart over time shows."""
+    """What happened at a time, for all people of the tenant."""
 
     id: UUID
     """The annotation. Format: UUID, 36 characters."""

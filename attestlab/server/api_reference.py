@@ -34,7 +34,7 @@ TAGS: Final = {
     "lake": "The tenant's rows for analysis, read by SQL or as a whole, as Arrow or JSON.",
     "search": "Whatever the tenant has, by the beginning of an id or a part of a name.",
     "views": "The filters of a page of the dashboards by a name, for a person or for the tenant.",
-    "annotations": "What happened at a time, which every chart over time shows.",
+    "annotations": "What happened at a time, for all people of the tenant.",
     "delivery": "Whether the recipients of an attestation have it.",
     "inbox": "What issuers delivered to a consumer, and deliveries to further recipients.",
     "log": "The transparency log, for log clients (C2SP) and for people (JSON). All of it is public.",

@@ -22,7 +22,7 @@ from attestlab.webhooks.event_types import list_type_names
 JsonObject = dict[str, Any]
 VERBS = re.compile(
     r"(accept|activate|add|analyze|annotate|approve|archive|assign|attach|change|check|choose|comment|complete|compromise|create|"
-    r"decline|delete|deliver|deprecate|detach|download|evaluate|execute|export|find|forget|get|introspect|invite|kill|list|load|make|"
+    r"decline|delete|deliver|deprecate|detach|download|end|evaluate|execute|export|find|forget|get|introspect|invite|kill|list|load|make|"
     r"mint|normalize|open|preview|publish|put|query|record|recover|redact|refresh|register|reject|remove|reopen|replace|report|"
     r"resend|reset|resolve|resume|review|revoke|rotate|save|scan|search|send|set|shadow|sign|simulate|start|supersede|suspend|terminate|update|upload|verify)_[a-z_]+"
 )

@@ -130,6 +130,7 @@ RANGES = [
     "/v1/receipts/export?format=csv&from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
     "/v1/audit/events?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
     f"/v1/agents/{AGENT_ID}/trust/history?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
+    "/v1/annotations?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
     "/v1/observability/metrics?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
     "/v1/lake/datasets/signals?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z",
 ]

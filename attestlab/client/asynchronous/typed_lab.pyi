@@ -278,7 +278,7 @@ class AsyncAgentTokens(AgentTokensHandle):
         """End the session; `lab.agent_sessions.terminate` explains the arguments and errors."""
 
 class AsyncAnnotation(AnnotationHandle):
-    """What happened at a time, which every chart over time shows."""
+    """What happened at a time, for all people of the tenant."""
     async def remove(self) -> None:
         """Remove the annotation from all charts."""
 
@@ -1760,7 +1760,7 @@ class AsyncViewNoun:
         """Change the name, the query or the sharing of a view of yours."""
 
 class AsyncAnnotationNoun:
-    """What happened at a time or in a period, newest first; every chart over time shows it."""
+    """What happened at a time or in a period, newest first; all people of the tenant read it."""
     async def count(self) -> int:
         """Count the objects."""
     def __aiter__(self) -> AsyncIterator[AsyncAnnotation]: ...

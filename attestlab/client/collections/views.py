@@ -136,7 +136,7 @@ class ViewCollection(Collection[ViewHandle]):
 
 @name_in_examples("annotations")
 class AnnotationCollection(Collection[AnnotationHandle]):
-    """What happened at a time or in a period, newest first; every chart over time shows it."""
+    """What happened at a time or in a period, newest first; all people of the tenant read it."""
 
     noun = "an annotation"
     path = ANNOTATIONS

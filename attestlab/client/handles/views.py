@@ -48,7 +48,7 @@ class ViewHandle(ViewOut, Handle):
 
 
 class AnnotationHandle(AnnotationOut, Handle):
-    """What happened at a time, which every chart over time shows."""
+    """What happened at a time, for all people of the tenant."""
 
     shown_fields: ClassVar = ("at", "until", "text", "created_by")
 
