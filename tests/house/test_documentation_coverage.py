@@ -154,8 +154,8 @@ def test_the_examples_of_a_noun_are_its_own(noun: str):
     examples = {name: inspect.getdoc(verb) or "" for name, verb in verbs if not name.startswith("_")}
 
     plain = (
-        *("api_keys", "compliance", "inbox", "lists", "people", "protections", "receipt_types", "runs", "sessions"),
-        *("webhooks", "witness"),
+        *("annotations", "api_keys", "compliance", "inbox", "lists", "people", "protections", "receipt_types", "runs"),
+        *("sessions", "views", "webhooks", "witness"),
     )
     assert len(examples) >= (1 if noun in plain else 7)
     assert [name for name, text in examples.items() if not names_noun(text, noun)] == []
