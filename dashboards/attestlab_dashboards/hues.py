@@ -15,16 +15,17 @@ OTHER_HUE: Final = "c1"  # of all others together; the loud one, as their bursts
 PLAIN_HUE: Final = "c4"  # of what no name distinguishes
 _NAMED: Final[Mapping[str, str]] = {
     # sources
-    "login": "c0",
-    "session": "c2",
+    "session": "c0",
+    "gateway": "c2",
     "device": "c3",
     "media": "c5",
-    "velocity": "c6",
-    "limits": "c7",
+    "payments": "c6",
+    "login": "c7",
     "agent": "c8",
-    "payments": "c9",
+    "limits": "c9",
     "issuance": "c10",
-    "verification": "c11",
+    "velocity": "c11",
+    "verification": "c12",
     # types of signals
     "ato": "c0",
     "geo_anomaly": "c2",
@@ -37,7 +38,7 @@ _NAMED: Final[Mapping[str, str]] = {
 def hue_of(name: str) -> str:
     """Return the colour of a name; without a name, that of all others together.
 
-    >>> hue_of("login"), hue_of("media"), hue_of("")
+    >>> hue_of("session"), hue_of("media"), hue_of("")
     ('c0', 'c5', 'c1')
     """
     if not name:
