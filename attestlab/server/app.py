@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import hashlib
-import signal
 import socket
 from collections.abc import Callable
 from datetime import datetime
@@ -95,7 +94,7 @@ from attestlab.settings import Stage
 from attestlab.simulation import routes as simulation_routes
 from attestlab.simulation.risk import routes as risk_simulation_routes
 from attestlab.views import routes as view_routes
-from attestlab.web import logging_setup
+from attestlab.web import logging_setup, stop_signals
 from attestlab.web.application import Application, BlockedClient
 from attestlab.web.delivery_worker import DeliveryWorker
 from attestlab.web.health import health_routes
@@ -334,11 +333,8 @@ async def serve(
     A long write that takes more than `STOP_TIMEOUT_S` then is rolled back. With `dashboards`, one of the sockets is
     theirs, and paths below /dash are forwarded to their process.
     """
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
+    stop, loop = stop_signals.catch(), asyncio.get_running_loop()
     loop.set_exception_handler(logging_setup.log_loop_failure)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
     lab.storage.serve_requests()
     lab.risk.logins.on_warm = gc.freeze  # with the table of addresses, a full collection would take 45 ms, not 2
     write_queue = WriteQueue(lab)
@@ -387,6 +383,7 @@ async def serve(
     )
     await lab.webhook_deliveries.transport.close()
     await write_queue.finish()
+    stop_signals.ignore()
 
 
 def listen(host: str, port: int) -> list[socket.socket]:

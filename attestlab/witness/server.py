@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +28,7 @@ from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.error_text import cause_of
 from attestlab.log.witnessing.submission_policy import MAX_SUBMISSION_BYTES, PATH, SIZE_TYPE
-from attestlab.web import logging_setup
+from attestlab.web import logging_setup, stop_signals
 from attestlab.witness.rules import SizeConflict, WitnessedLog
 from attestlab.witness.service import Witness, unseal_signer
 from attestlab.witness.store import WitnessStore
@@ -207,14 +206,13 @@ class WitnessServer:
 
 async def serve(witness: Witness, sockets: list[socket.socket], *, ready: Callable[[], None]) -> None:
     """Serve on `sockets` until SIGTERM or SIGINT."""
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop = stop_signals.catch()
     server = WitnessServer(witness)
     server.start(sockets)
     ready()
     await stop.wait()
     await server.stop()
+    stop_signals.ignore()
 
 
 def run_witness(data: Path, *, logs: Iterable[str], host: str, port: int, announce: Callable[[str], None]) -> None:

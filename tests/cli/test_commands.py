@@ -105,6 +105,17 @@ def test_serve_initializes_an_empty_folder_of_the_environment(tmp_path: Path) ->
     assert '"api_key"' in errors
 
 
+def test_a_server_that_gets_sigterm_until_it_ends_exits_with_0(tmp_path: Path) -> None:
+    """A service manager may repeat the signal, also while the records are being closed."""
+    with ServerProcess.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'r.db'}") as server:
+        assert server.process is not None
+        while server.process.poll() is None:
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(0.0005)
+
+        assert server.process.wait() == 0, server.errors()
+
+
 def test_sigterm_finishes_accepted_requests(tmp_path: Path) -> None:
     with ServerProcess.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'r.db'}") as server:
         assert server.process is not None
