@@ -18,6 +18,8 @@ from embedded.test_junk_arguments import (
     make_listing,
     make_subjects,
     make_values,
+    sign_in,
+    sign_in_at,
 )
 
 import attestlab
@@ -84,9 +86,9 @@ def connected(running: ServerProcess) -> Iterator[Lab]:
         yield lab
 
 
-def name_foreign_calls(lab: Lab, folder: Path) -> list[str]:
+def name_foreign_calls(lab: Lab, person: Lab, folder: Path) -> list[str]:
     """Close a lab, and name its verbs and objects that do not say so in an error of ours."""
-    subjects = make_subjects(lab)
+    subjects = make_subjects(lab, person)
     values = make_values(subjects, folder)
     lab.close()
     calls = list(list_calls(subjects, values))
@@ -97,13 +99,15 @@ def name_foreign_calls(lab: Lab, folder: Path) -> list[str]:
 def test_a_closed_lab_of_this_process_says_so(local: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
-    assert name_foreign_calls(local, tmp_path) == []
+    assert name_foreign_calls(local, sign_in(local, local._door.installation), tmp_path) == []  # type: ignore[attr-defined]
 
 
-def test_a_closed_lab_over_http_says_so(connected: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_lab_over_http_says_so(
+    running: ServerProcess, connected: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
 
-    assert name_foreign_calls(connected, tmp_path) == []
+    assert name_foreign_calls(connected, sign_in_at(running, connected), tmp_path) == []
 
 
 def test_a_closed_async_lab_says_so(running: ServerProcess, tmp_path: Path) -> None:
@@ -113,7 +117,7 @@ def test_a_closed_async_lab_says_so(running: ServerProcess, tmp_path: Path) -> N
 
     async def call_all() -> list[str]:
         with attestlab.connect(running.url, key) as lab:
-            values = make_values(make_subjects(lab), tmp_path)
+            values = make_values(make_subjects(lab, sign_in_at(running, lab)), tmp_path)
         twin = await attestlab.connect_async(running.url, key)
         await twin.close()
         found = []

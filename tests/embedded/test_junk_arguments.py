@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,12 @@ from attestlab.client.analysis.rows import Rows
 from attestlab.client.lab import Lab
 from attestlab.client.own_keys import OwnKey
 from attestlab.core.errors import AttestLabError
+from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from support.lab_walk import CLAIMS, POLICY
 from support.new_labs import open_new_lab
 from support.property_tests import examples
+from support.server_process import ServerProcess
 
 DEEP: list[Any] = []
 for _ in range(5_000):
@@ -81,19 +84,24 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def subjects(lab: Lab) -> dict[str, Any]:
-    return make_subjects(lab)
+    return make_subjects(lab, sign_in(lab, lab._door.installation))
 
 
-def sign_in(lab: Any) -> Lab:
-    """The lab of an owner of its tenant, who signed in."""
-    installation = lab._door.installation
+def sign_in(lab: Lab, installation: Installation) -> Lab:
+    """The lab of an owner of another tenant, who signed in."""
     tenant = installation.orgs.create_tenant("Junk", plan=Plan.ENTERPRISE)
     return lab.as_(tenant.owner_email, password=tenant.owner_password)
 
 
-def make_subjects(lab: Lab) -> dict[str, Any]:
-    """What has verbs: the lab, its nouns, and an object of each kind that has some."""
-    issuer, person = lab.issuers.create("Registrar", "registrar.example"), sign_in(lab)
+def sign_in_at(running: ServerProcess, lab: Lab) -> Lab:
+    """Do so with a lab that is connected to a server."""
+    with closing(running.open_lab()) as installation:
+        return sign_in(lab, installation)
+
+
+def make_subjects(lab: Lab, person: Lab) -> dict[str, Any]:
+    """What has verbs: the lab, its nouns, and an object of each kind that has some; views are those of `person`."""
+    issuer = lab.issuers.create("Registrar", "registrar.example")
     minted = lab.mint(b"x", issuer=issuer, schema="degree", claims=CLAIMS)
     signal = lab.signals.add("gateway", "behavior", 91, "user:u-1")
     agent = lab.agents.register("Orchestrator", scopes=["docs:*"])

@@ -24,6 +24,7 @@ from embedded.test_junk_arguments import (
     make_subjects,
     make_values,
     name_foreign,
+    sign_in_at,
 )
 
 import attestlab
@@ -49,8 +50,8 @@ def lab(running: ServerProcess, key: str) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def subjects(lab: Lab) -> dict[str, Any]:
-    return make_subjects(lab)
+def subjects(lab: Lab, running: ServerProcess) -> dict[str, Any]:
+    return make_subjects(lab, sign_in_at(running, lab))
 
 
 @pytest.fixture(scope="module")

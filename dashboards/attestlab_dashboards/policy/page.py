@@ -7,12 +7,11 @@ from typing import Final
 from attestlab_dashboards.pages import DashboardPage
 from attestlab_dashboards.policy.actions import ACTIONS
 from attestlab_dashboards.policy.events import EVENTS
-from attestlab_dashboards.policy.filters import PANE as CHIPS
-from attestlab_dashboards.policy.filters import draw_chips
 from attestlab_dashboards.policy.panes import (
     activation,
     answer,
     changes,
+    chips,
     curve,
     decision,
     dialog,
@@ -35,11 +34,11 @@ PAGE: Final = DashboardPage(
     name="Policy",
     question="What would this rule have done?",
     state=PolicyState,
-    chips=draw_chips,
+    chips=chips.draw_chips,
     panes=(
         answer.PANE,
         kpis.PANE,
-        CHIPS,
+        chips.PANE,
         draft.PANE,
         decision.PANE,
         matrix.PANE,

@@ -103,7 +103,7 @@ def test_a_disabled_endpoint_says_why_nothing_can_be_resent(
     markup = draw(own_service.as_("ann@demo.example", password="only for the demo"), "deliveries")
 
     assert "disabled, because a member disabled it" in read(markup)
-    assert 'disabled title="The endpoint is disabled, so nothing is delivered to it."' in markup
+    assert '"The endpoint is disabled, so nothing is delivered to it."' in markup
 
 
 def test_the_dialog_of_a_resend_is_no_other_dialog(ann: Lab) -> None:

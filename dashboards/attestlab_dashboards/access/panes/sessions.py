@@ -22,7 +22,7 @@ from attestlab_dashboards.widgets import SHORT_PAGE_ROWS, TableColumn
 
 _COLUMNS: Final = (
     TableColumn("Person"),
-    TableColumn("Signed in", "right"),
+    TableColumn("Signed in", "right", phone=False),
     TableColumn("Last use", "right"),
     TableColumn("End it", "right", is_spoken_only=True),
 )
