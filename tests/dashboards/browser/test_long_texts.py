@@ -165,7 +165,9 @@ def test_a_cut_name_is_whole_in_its_tip_until_escape(long: tuple[Windows, dict[s
     with windows.visit(path, person=LONG_PERSON, **DEVICES[1280]) as page:
         cut = page.locator("[data-pane=issuers] b[data-cut]", has_text="WWW").first
         tip = page.get_by_role("tooltip")
-        cut.hover()
+        cut.scroll_into_view_if_needed()
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        cut.hover()  # after the scrolling, which would hide the tip
         assert tip.inner_text() == name
         page.keyboard.press("Escape")
         assert not tip.is_visible()
