@@ -136,6 +136,7 @@ def test_a_kill_shows_its_dry_run_and_ends_what_it_showed(fleet: Fleet) -> None:
     assert fleet.counter.reload().status == "revoked"
     with pytest.raises(AuthInvalid):
         fleet.service.as_(session).agents[str(fleet.counter.id)]
+    assert draw(fleet.owner, "confirm", ask="kill", about=asked.about) == ""  # when they go back to the dialog
 
 
 def test_suspending_and_resuming_close_the_dialog(fleet: Fleet) -> None:

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from attestlab import Lab
 from attestlab.agents.rules import MAX_REASON_LENGTH
 from attestlab.client.handles.agents import AgentHandle, AgentKillHandle
+from attestlab.core.errors import Conflict
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards.agents.state import AgentsState
 from attestlab_dashboards.formats import count
@@ -33,16 +34,20 @@ class AgentChange(NamedTuple):
 
 
 def load_change(lab: Lab, state: AgentsState) -> AgentChange | None:
-    """Load what the dialog asks about; None while there is none.
+    """Load what the dialog asks about; None while there is none, or when the kill is done and someone goes back to it.
 
     Raises:
         NotFound: the tenant has no such agent.
-        Conflict: the agent and all below it are revoked already.
     """
     if not state.about:
         return None
     agent = lab.agents[state.about]
-    return AgentChange(agent, agent.kill(dry_run=True) if state.ask == "kill" else None)
+    if state.ask != "kill":
+        return AgentChange(agent, None)
+    try:
+        return AgentChange(agent, agent.kill(dry_run=True))
+    except Conflict:  # the agent and all below it are revoked already
+        return None
 
 
 def draw_dialog(change: AgentChange | None, state: AgentsState) -> Markup:
