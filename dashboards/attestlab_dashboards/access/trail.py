@@ -93,7 +93,7 @@ def compose_counts(state: AccessState) -> LakeQuery:
     by_action = (
         f'SELECT action, count(*) AS lines, max("timestamp") AS last FROM audit WHERE {chosen} AND actor_id = $id'
     )
-    return LakeQuery.bind(f"{by_action} GROUP BY action ORDER BY lines DESC, action LIMIT 12", _bind(state))
+    return LakeQuery.bind(f"{by_action} GROUP BY action ORDER BY lines DESC, action", _bind(state))
 
 
 def _compose_choice(state: AccessState, *, is_drawer: bool) -> str:

@@ -74,6 +74,25 @@ def test_the_drawer_of_a_key_says_in_sentences_what_it_did_with_links(members: M
     assert "an attestation of degree" not in draw(members.owner, "who", who=state.who, deed="request.denied")
 
 
+def test_the_rarer_deeds_of_a_holder_are_folded_until_one_of_them_is_chosen(
+    members: Members, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attestlab_dashboards.access.panes.who._SHOWN_COUNTS", 1)
+    with members.use_key() as program:
+        claims = {"student_name": "Sofia", "institution": "Example College"}
+        program.mint(b"a file", issuer="Orchard Press", schema="degree", claims=claims)
+        program.mint(b"another file", issuer="Orchard Press", schema="degree", claims=claims)
+        with pytest.raises(PermissionDenied):
+            _ = program.audit.list(limit=1)[0]
+    who = f"key:{members.key.id}"
+
+    folded, _ = draw_markup(members.owner, "who", AccessState(who=who))
+    opened, _ = draw_markup(members.owner, "who", AccessState(who=who, deed="request.denied"))
+    assert "1 rarer kind of deed<" in folded
+    assert 'id="rarer-deeds">' in folded
+    assert 'id="rarer-deeds" open>' in opened
+
+
 def test_lines_name_people_issuers_and_keys_instead_of_ids_and_codes(members: Members) -> None:
     members.owner.api_keys.revoke(members.key.id, "its script is gone")
     drawn = draw(members.owner, "trail")

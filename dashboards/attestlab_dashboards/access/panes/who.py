@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from markupsafe import Markup
@@ -29,6 +30,8 @@ from attestlab_dashboards.deeds import describe_deed
 from attestlab_dashboards.formats import plural, short_id, time_tag
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
+
+_SHOWN_COUNTS: Final = 12
 
 
 class OpenHolder(NamedTuple):
@@ -149,18 +152,31 @@ def _draw_trail(opened: OpenHolder, state: AccessState) -> Markup:
 
 
 def _draw_counts(page: DeedPage, state: AccessState) -> Markup:
-    """Draw how often what was done; a click lists it alone."""
-    chips = join(
-        widgets.chip(
-            html("{deed} <b>{lines}</b>", deed=describe_deed(each.action), lines=plural(each.lines, "time")),
-            ev="deed",
-            v=each.action,
-            pressed=each.action == state.deed,
-            removable=each.action == state.deed,
-        )
-        for each in page.counts
+    """Draw how often what was done; a click lists it alone. The rarer deeds are folded."""
+    chips = [_draw_count(each, is_chosen=each.action == state.deed) for each in page.counts]
+    rarer = chips[_SHOWN_COUNTS:]
+    return html(
+        '<div class="chips ac-counts" role="group" aria-label="How often">{chips}</div>{rest}',
+        chips=join(chips[:_SHOWN_COUNTS]),
+        rest=_draw_rarer_counts(rarer, is_open=any(each.action == state.deed for each in page.counts[_SHOWN_COUNTS:])),
     )
-    return html('<div class="chips ac-counts" role="group" aria-label="How often">{chips}</div>', chips=chips)
+
+
+def _draw_count(count: DeedCount, *, is_chosen: bool) -> Markup:
+    words = html("{deed} <b>{lines}</b>", deed=describe_deed(count.action), lines=plural(count.lines, "time"))
+    return widgets.chip(words, ev="deed", v=count.action, pressed=is_chosen, removable=is_chosen)
+
+
+def _draw_rarer_counts(chips: Sequence[Markup], *, is_open: bool) -> Markup:
+    if not chips:
+        return NOTHING
+    return html(
+        '<details class="ac-rarer" id="rarer-deeds"{open}><summary>{words}</summary><div class="chips">{chips}</div>'
+        "</details>",
+        open=html(" open") if is_open else NOTHING,
+        words=plural(len(chips), "rarer kind of deed", "rarer kinds of deeds"),
+        chips=join(chips),
+    )
 
 
 def _draw_page(page: DeedPage, state: AccessState) -> Markup:
