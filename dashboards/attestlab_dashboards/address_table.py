@@ -11,9 +11,9 @@ from pathlib import Path
 
 import param
 
-from attestlab_dashboards.log.state import MAX_INDEX
+from attestlab_dashboards.log.heads import MAX_INDEX
 from attestlab_dashboards.page_list import PAGES
-from attestlab_dashboards.state import AnyParameter
+from attestlab_dashboards.parameters import AnyParameter
 
 BEGIN, END = "<!-- the table begins; it is made from the declared states -->", "<!-- the table ends -->"
 _HEAD = "| page | parameter | meaning | values |\n|---|---|---|---|\n"

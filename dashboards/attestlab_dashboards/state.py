@@ -1,77 +1,19 @@
-"""`PageState`: what a page shows. A parameter is declared once, is a part of the address, and can be watched.
-
-Each parameter reads its text of an address and writes it, checks what is assigned, and has its documentation.
-"""
+"""`PageState`: what a page shows. A parameter is declared once, is a part of the address, and can be watched."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any, ClassVar, Final, Generic, Self, TypeVar, cast
-from uuid import UUID
+from typing import ClassVar, Final, Self
 
 import param
 
-from attestlab.core.errors import ValidationFailed
+from attestlab_dashboards.parameters import NO_ADDRESS, AnyParameter, read_value, write_value
 
 MAX_TEXT_CHARS: Final = 8_000  # of one parameter in an address
-MAX_PAGE: Final = 100_000
-NO_ADDRESS: Final = -1.0  # the precedence of a parameter that no address carries
 
-T = TypeVar("T")
-S = TypeVar("S", bound="PageState")
-AnyParameter = param.Parameter[Any]
 Picked = tuple[tuple[str, object], ...]
 """Values with their names."""
-
-
-class Value(param.Parameter[T], Generic[T]):
-    """A parameter with its own notation. It accepts a value that it reads again from what it writes.
-
-    `read` raises ValueError or ValidationFailed for a text that it does not accept.
-    """
-
-    __slots__ = ["read", "write"]
-
-    def __init__(
-        self, default: T, *, read: Callable[[str], T], write: Callable[[T], str] = str, doc: str, precedence: float = 0
-    ) -> None:
-        super().__init__(default=default, doc=doc, precedence=precedence)
-        self.read = read
-        self.write = write
-
-    def parse(self, text: str) -> T:
-        """Read a text.
-
-        Raises:
-            ValueError: it is not acceptable.
-        """
-        try:
-            return self.read(text)
-        except ValidationFailed as error:
-            raise ValueError(error.message) from error
-
-    def _validate_value(self, value: T, allow_None: bool) -> None:  # noqa: N803  # param's name
-        if value != self.default and self.parse(self.write(value)) != value:
-            raise ValueError(f"{value!r} is not acceptable here: {self.doc}")
-
-
-def choice(default: T, *others: T, doc: str) -> param.Parameter[T]:
-    """Declare a parameter that is one of these values."""
-    return param.Selector(default=default, objects=list(dict.fromkeys((default, *others))), doc=doc)
-
-
-def page_number(*, most: int = MAX_PAGE, doc: str) -> param.Integer[int]:
-    """Declare the number of a page, from 1."""
-    return param.Integer(default=1, bounds=(1, most), doc=doc)
-
-
-def moment(*, doc: str) -> param.Parameter[datetime | None]:
-    """Declare a time, in addresses a UTC time to the minute; None at first."""
-    moment: Any = param.Date(default=None, allow_None=True, doc=doc)  # typed as if it had a `date`
-    return cast("param.Parameter[datetime | None]", moment)
 
 
 class PageState(param.Parameterized):
@@ -81,6 +23,8 @@ class PageState(param.Parameterized):
     """
 
     NAMES_IN_ADDRESS: ClassVar[Mapping[str, str]] = {}  # of the parameters that an address names otherwise
+    filters: ClassVar[tuple[str, ...]] = ()  # the parameters that narrow what is listed
+    together: ClassVar[tuple[str, ...]] = ()  # the parameters that are set together or not at all
 
     def __init__(self, **values: object) -> None:
         super().__init__(**values)
@@ -119,11 +63,14 @@ class PageState(param.Parameterized):
 
     def to_query(self) -> dict[str, str]:
         """Write the state as the query of an address, without what is the default."""
-        addressed = _addressed_parameters(type(self))
         return {
-            self._name_in_address(name): _write(addressed[name], getattr(self, name))
-            for name in self.list_changed(addressed)
+            self._name_in_address(name): self.write(name)
+            for name in self.list_changed(_addressed_parameters(type(self)))
         }
+
+    def write(self, name: str) -> str:
+        """Write the value of a parameter as in an address."""
+        return write_value(_parameters(type(self))[name], getattr(self, name))
 
     def replace(self, **values: object) -> Self:
         """Return a copy with other values.
@@ -144,7 +91,8 @@ class PageState(param.Parameterized):
 
     def find_conflicts(self) -> list[str]:
         """Find the parameters whose values contradict each other."""
-        return []
+        changed = [name for name in self.together if name in self.list_changed()]
+        return changed if len(changed) < len(self.together) else []
 
     def pick(self, *names: str) -> Picked:
         """Return these values with their names, such as the key of what was loaded for them."""
@@ -154,6 +102,11 @@ class PageState(param.Parameterized):
         """List those of the names, of all by default, whose value is not the default."""
         parameters = _parameters(type(self))
         return tuple(name for name in names or parameters if getattr(self, name) != parameters[name].default)
+
+    @property
+    def active_filters(self) -> tuple[str, ...]:
+        """The names of the filters that are set."""
+        return tuple(name for name in self.filters if name in self.list_changed())
 
     @property
     def _all(self) -> Picked:
@@ -167,81 +120,10 @@ class PageState(param.Parameterized):
         """Assign the value of a text; returns whether it is acceptable."""
         parameter = _parameters(type(self))[name]
         try:
-            setattr(self, name, _read(parameter, text) if text else parameter.default)
+            setattr(self, name, read_value(parameter, text) if text else parameter.default)
         except (ValueError, OverflowError):
             return False
         return True
-
-
-Reducer = Callable[[S, str], S]
-
-
-def set_parameter(name: str, *, resets: Iterable[str] = ()) -> Reducer[S]:
-    """Make the reducer that sets a parameter, or without a value resets it, and resets these others."""
-    return lambda state, value: state.change(**{name: value.strip(), **dict.fromkeys(resets, "")})
-
-
-def toggle_parameter(name: str, *, resets: Iterable[str] = ()) -> Reducer[S]:
-    """Make the reducer that sets a parameter, or resets it if it has this value, and resets these others."""
-
-    def toggle(state: S, value: str) -> S:
-        is_set = value == _write(_parameters(type(state))[name], getattr(state, name))
-        return state.change(**{name: "" if is_set else value, **dict.fromkeys(resets, "")})
-
-    return toggle
-
-
-def clear_filters(filters: Iterable[str], *, resets: Iterable[str] = ()) -> Reducer[S]:
-    """Make the reducer that drops the filter of a name, or with `all` each, and resets these others."""
-    known = tuple(filters)
-
-    def clear(state: S, value: str) -> S:
-        names = known if value == "all" else tuple(name for name in known if name == value)
-        return state.change(**dict.fromkeys((*names, *resets), "")) if names else state
-
-    return clear
-
-
-def matching(pattern: str) -> Callable[[str], str]:
-    """Make the reader of a text that matches an ASCII pattern as a whole."""
-
-    def read(text: str) -> str:
-        if not re.fullmatch(pattern, text, re.ASCII):
-            raise ValueError(f"{text!r} does not match {pattern}.")
-        return text
-
-    return read
-
-
-def read_uuid(text: str) -> str:
-    """Read the id of an object.
-
-    Raises:
-        ValueError: it is none.
-    """
-    return str(UUID(text))
-
-
-def read_time(text: str) -> datetime:
-    """Read a time to the minute, which is UTC unless it says otherwise.
-
-    >>> read_time("2026-11-02T12:00:30").isoformat()
-    '2026-11-02T12:00:00+00:00'
-
-    Raises:
-        ValueError: it is no time.
-    """
-    at = datetime.fromisoformat(text)
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC).replace(second=0, microsecond=0)
-
-
-def write_time(at: datetime) -> str:
-    """Write a UTC time to the minute.
-
-    >>> write_time(datetime(2026, 11, 2, 12, tzinfo=UTC))
-    '2026-11-02T12:00Z'
-    """
-    return at.strftime("%Y-%m-%dT%H:%MZ").rjust(17, "0")
 
 
 @cache
@@ -253,40 +135,3 @@ def _parameters(state: type[PageState]) -> Mapping[str, AnyParameter]:
 @cache
 def _addressed_parameters(state: type[PageState]) -> Mapping[str, AnyParameter]:
     return {name: each for name, each in _parameters(state).items() if each.precedence != NO_ADDRESS}
-
-
-def _read(parameter: AnyParameter, text: str) -> object:
-    match parameter:
-        case Value():
-            return parameter.parse(text)
-        case param.Selector():
-            return _find(parameter.objects, text)
-        case param.Boolean():
-            return _find([True], text)
-        case param.Date():
-            return read_time(text)
-        case param.Integer():
-            return int(matching(r"[0-9]{1,19}")(text))
-        case param.Number():
-            return float(matching(r"[0-9]{1,3}(\.[0-9]{1,2})?")(text))
-        case _:
-            return text
-
-
-def _find(values: Iterable[object], text: str) -> object:
-    found = [value for value in values if _write_plain(value) == text]
-    if not found:
-        raise ValueError(text)
-    return found[0]
-
-
-def _write(parameter: AnyParameter, value: object) -> str:
-    return parameter.write(value) if isinstance(parameter, Value) else _write_plain(value)
-
-
-def _write_plain(value: object) -> str:
-    if isinstance(value, datetime):
-        return write_time(value)
-    if isinstance(value, float):
-        return f"{value:g}"
-    return "1" if value is True else str(value)

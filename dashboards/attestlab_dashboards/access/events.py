@@ -6,27 +6,17 @@ from collections.abc import Mapping
 from typing import Final
 
 from attestlab_dashboards.access.state import FILTERS, AccessState
-from attestlab_dashboards.state import Reducer, clear_filters, set_parameter, toggle_parameter
+from attestlab_dashboards.reducers import (
+    Reducer,
+    clear_filters,
+    close_dialog_or_drawer,
+    open_question,
+    set_parameter,
+    toggle_parameter,
+)
 
 _PAGES: Final = ("page", "keys_page", "sessions_page")  # of what the filters narrow
 _OF_DRAWER: Final = ("deed", "acts_page")
-
-
-def open_question(state: AccessState, value: str) -> AccessState:
-    """Open the dialog of a change: `word:id`."""
-    ask, _, about = value.partition(":")
-    return state.change(ask=ask, about=about) if ask and about else state
-
-
-def close(state: AccessState, _value: str) -> AccessState:
-    """Close the dialog, or else the drawer."""
-    return close_question(state) if state.ask else state.change(who="", deed="", acts_page="")
-
-
-def close_question(state: AccessState) -> AccessState:
-    """Close the dialog."""
-    return state.change(ask="", about="")
-
 
 EVENTS: Final[Mapping[str, Reducer[AccessState]]] = {
     **{name: set_parameter(name, resets=_PAGES) for name in ("role", "state")},
@@ -39,5 +29,5 @@ EVENTS: Final[Mapping[str, Reducer[AccessState]]] = {
     "deed": toggle_parameter("deed", resets=["acts_page"]),
     "clear": clear_filters(FILTERS, resets=_PAGES),
     "ask": open_question,
-    "close": close,
+    "close": close_dialog_or_drawer("who", *_OF_DRAWER),
 }

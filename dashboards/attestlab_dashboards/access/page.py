@@ -7,11 +7,12 @@ from typing import Final
 
 from attestlab import Lab
 from attestlab.orgs.rules import Scope
-from attestlab_dashboards.access.events import EVENTS, close_question
+from attestlab_dashboards.access.events import EVENTS
 from attestlab_dashboards.access.filters import draw_filters
 from attestlab_dashboards.access.panes import answer, confirm, keys, kpis, people, sessions, trail, who
 from attestlab_dashboards.access.state import AccessState
 from attestlab_dashboards.pages import Action, DashboardPage, Notice, read_field
+from attestlab_dashboards.reducers import close_question
 from attestlab_dashboards.safe import html
 
 

@@ -7,7 +7,17 @@ from typing import Final, NamedTuple
 import param
 
 from attestlab.orgs.rules import Role
-from attestlab_dashboards.state import PageState, Value, choice, matching, page_number, read_uuid
+from attestlab_dashboards.parameters import (
+    Value,
+    choice,
+    matching,
+    normalizing,
+    object_id,
+    page_number,
+    read_uuid,
+    sort_order,
+)
+from attestlab_dashboards.state import PageState
 
 SORTS: Final = ("name", "role", "status", "sessions", "last")
 KEY_SORTS: Final = ("name", "status", "scopes", "last", "created")
@@ -38,41 +48,32 @@ class Holder(NamedTuple):
         return cls(kind, read_uuid(holder_id))
 
 
-def _read_holder(text: str) -> str:
-    return str(Holder.parse(text))
-
-
 class AccessState(PageState):
     """What the page about access shows."""
+
+    filters = FILTERS
+    together = ("ask", "about")
 
     role = choice("", *map(str, Role), doc="The role of the people that are listed; empty for all.")
     state = choice("", "active", "invited", "ended", doc="Whether these people and keys have access; empty for all.")
     use = choice("", *USES, doc="When they last used it: in 7 days, not for 90 days, or never; empty for all.")
-    sort = choice(
-        "-last", *SORTS, *(f"-{name}" for name in SORTS), doc="The column that sorts people; - is descending."
-    )
+    sort = sort_order("-last", SORTS, doc="The column that sorts people")
     page = page_number(doc="The page of the people.")
-    keys_sort = choice("-last", *KEY_SORTS, *(f"-{name}" for name in KEY_SORTS), doc="The column that sorts the keys.")
+    keys_sort = sort_order("-last", KEY_SORTS, doc="The column that sorts the keys")
     keys_page = page_number(doc="The page of the keys.")
     sessions_page = page_number(doc="The page of the sessions.")
     trail_page = page_number(doc="The page of what all did.")
     whole = param.Boolean(default=False, doc="Whether renewals of sessions and sent mails are listed, too.")
-    who = Value("", read=_read_holder, doc="The person or key of the open drawer, person:id or key:id.")
+    who = Value("", read=normalizing(Holder.parse), doc="The person or key of the open drawer, person:id or key:id.")
     deed = Value("", read=matching(r"[a-z_]{1,40}\.[a-z_]{1,40}"), doc="The action that the drawer lists alone.")
     acts_page = page_number(doc="The page of what the person or key of the drawer did.")
     ask = choice("", *ASKS, doc="The question of the open dialog.")
-    about = Value("", read=read_uuid, doc="The key or session that the open dialog is about.")
+    about = object_id(doc="The key or session that the open dialog is about.")
 
     def find_conflicts(self) -> list[str]:
         """Find a question that is about nothing, a thing without a question, and an action of no drawer."""
-        questions = () if bool(self.ask) == bool(self.about) else self.list_changed(("ask", "about"))
         deeds = () if self.who else self.list_changed(("deed", "acts_page"))
-        return [*questions, *deeds]
-
-    @property
-    def active_filters(self) -> tuple[str, ...]:
-        """The names of the filters that are set."""
-        return self.list_changed(FILTERS)
+        return [*super().find_conflicts(), *deeds]
 
     @property
     def holder(self) -> Holder | None:

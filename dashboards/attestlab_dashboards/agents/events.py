@@ -6,26 +6,16 @@ from collections.abc import Mapping
 from typing import Final
 
 from attestlab_dashboards.agents.state import FILTERS, AgentsState
-from attestlab_dashboards.state import Reducer, clear_filters, set_parameter, toggle_parameter
+from attestlab_dashboards.reducers import (
+    Reducer,
+    clear_filters,
+    close_dialog_or_drawer,
+    open_question,
+    set_parameter,
+    toggle_parameter,
+)
 
 _PAGES: Final = ("page", "review_page", "sessions_page", "acts_page")  # of what the filters narrow
-
-
-def open_question(state: AgentsState, value: str) -> AgentsState:
-    """Open the dialog of a change: `word:agent`."""
-    ask, _, about = value.partition(":")
-    return state.change(ask=ask, about=about) if ask and about else state
-
-
-def close(state: AgentsState, _value: str) -> AgentsState:
-    """Close the dialog, or else the drawer."""
-    return close_question(state) if state.ask else state.change(agent="", part="", run="")
-
-
-def close_question(state: AgentsState) -> AgentsState:
-    """Close the dialog."""
-    return state.change(ask="", about="")
-
 
 EVENTS: Final[Mapping[str, Reducer[AgentsState]]] = {
     **{name: set_parameter(name, resets=_PAGES) for name in ("status", "kind")},
@@ -36,5 +26,5 @@ EVENTS: Final[Mapping[str, Reducer[AgentsState]]] = {
     "sort": set_parameter("sort", resets=["page"]),
     "clear": clear_filters(FILTERS, resets=_PAGES),
     "ask": open_question,
-    "close": close,
+    "close": close_dialog_or_drawer("agent", "part", "run"),
 }

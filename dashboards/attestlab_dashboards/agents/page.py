@@ -7,12 +7,13 @@ from typing import Final
 
 from attestlab import Lab
 from attestlab.orgs.rules import Scope
-from attestlab_dashboards.agents.events import EVENTS, close_question
+from attestlab_dashboards.agents.events import EVENTS
 from attestlab_dashboards.agents.filters import draw_filters
 from attestlab_dashboards.agents.panes import acts, agent, answer, confirm, fleet, kpis, review, sessions, tree
 from attestlab_dashboards.agents.state import AgentsState
 from attestlab_dashboards.agents.words import plural
 from attestlab_dashboards.pages import Action, DashboardPage, Notice, read_field
+from attestlab_dashboards.reducers import close_question
 from attestlab_dashboards.safe import html
 
 

@@ -13,9 +13,9 @@ from attestlab.client.handles.issuers import IssuerRequestHandle
 from attestlab.core.errors import ValidationFailed
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards.formats import plural
-from attestlab_dashboards.issuers.events import close_question
 from attestlab_dashboards.issuers.state import IssuerState
 from attestlab_dashboards.pages import Action, Notice, read_field
+from attestlab_dashboards.reducers import close_question
 from attestlab_dashboards.safe import html
 
 Fields = Mapping[str, str]

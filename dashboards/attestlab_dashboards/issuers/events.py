@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from attestlab_dashboards.issuers.state import ADD, FILTERS, IssuerState
-from attestlab_dashboards.state import Reducer, clear_filters, set_parameter
+from attestlab_dashboards.reducers import Reducer, clear_filters, close_dialog_or_drawer, open_question, set_parameter
 
 _PAGES: Final = ("page", "drift_page", "keys_page")  # of what the filters narrow
 _FIRST_PAGES: Final = dict.fromkeys(_PAGES, "")
@@ -17,30 +17,18 @@ def show_changed(state: IssuerState, _value: str) -> IssuerState:
     return state.change(changed="" if state.changed else "1", **_FIRST_PAGES)
 
 
-def open_question(state: IssuerState, value: str) -> IssuerState:
+def open_change(state: IssuerState, value: str) -> IssuerState:
     """Open the dialog of a change: `word:object`, and for the loss of a key `lose:key@since`."""
     ask, _, about = value.partition(":")
-    if not ask or not about:
-        return state
-    if ask == "lose":
+    if ask == "lose" and about:
         key, _, since = about.partition("@")
         return state.change(ask=ask, about=key, key=key, since=since)
-    return state.change(ask=ask, about=about)
+    return open_question(state, value)
 
 
 def open_registration(state: IssuerState, _value: str) -> IssuerState:
     """Open the dialog that registers an issuer."""
     return state.change(ask=ADD, about="")
-
-
-def close(state: IssuerState, _value: str) -> IssuerState:
-    """Close the dialog, or else the drawer."""
-    return close_question(state) if state.ask else state.change(issuer="")
-
-
-def close_question(state: IssuerState) -> IssuerState:
-    """Close the dialog."""
-    return state.change(ask="", about="")
 
 
 EVENTS: Final[Mapping[str, Reducer[IssuerState]]] = {
@@ -53,7 +41,7 @@ EVENTS: Final[Mapping[str, Reducer[IssuerState]]] = {
     "actor": set_parameter("actor", resets=["trail_page"]),
     "age_limit": set_parameter("age_limit", resets=["keys_page"]),
     "key": set_parameter("key", resets=["since"]),  # the moment of loss that fits the key
-    "ask": open_question,
+    "ask": open_change,
     "add": open_registration,
-    "close": close,
+    "close": close_dialog_or_drawer("issuer"),
 }

@@ -9,8 +9,19 @@ import param
 
 from attestlab.core.countries import ALPHA_2
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier, validate_kid
+from attestlab_dashboards.parameters import (
+    Value,
+    choice,
+    matching,
+    moment,
+    normalizing,
+    object_id,
+    page_number,
+    read_uuid,
+    sort_order,
+)
 from attestlab_dashboards.ranges import DayRange, read_range
-from attestlab_dashboards.state import PageState, Value, choice, matching, moment, page_number, read_uuid
+from attestlab_dashboards.state import PageState
 
 SORTS: Final = ("name", "status", "tier", "risk", "jurisdiction", "keys", "mints", "failures", "change", "last")
 YESTERDAY: Final = "yesterday"
@@ -46,8 +57,7 @@ class KeyName(NamedTuple):
         return cls(read_uuid(issuer_id), validate_kid(kid))
 
 
-def _read_key(text: str) -> str:
-    return str(KeyName.parse(text))
+_read_key: Final = normalizing(KeyName.parse)
 
 
 def _read_range(text: str) -> str:
@@ -65,6 +75,8 @@ def _read_object(text: str) -> str:
 class IssuerState(PageState):
     """What issuer governance shows."""
 
+    filters = FILTERS
+
     status = choice("", *map(str, IssuerStatus), doc="The status of the issuers that are listed; empty for all.")
     tier = choice("", *map(str, TrustTier), doc="The trust tier of these issuers.")
     risk = choice("", *map(str, RiskRating), doc="The risk rating of these issuers.")
@@ -75,9 +87,7 @@ class IssuerState(PageState):
     range = Value(
         "30d", read=_read_range, doc="The time over which failed verifications are counted, or its days, from/to."
     )
-    sort = choice(
-        "-mints", *SORTS, *(f"-{name}" for name in SORTS), doc="The column that sorts the issuers; - means descending."
-    )
+    sort = sort_order("-mints", SORTS, doc="The column that sorts the issuers")
     page = page_number(doc="The page of the issuers.")
     drift_page = page_number(doc="The page of the attestations whose issuer stood otherwise at the mint.")
     keys_page = page_number(doc="The page of the keys.")
@@ -86,8 +96,8 @@ class IssuerState(PageState):
     age_limit = choice(DEFAULT_AGE_LIMIT, *AGE_LIMITS, doc="Days after which a key is due for rotation.")
     key = Value("", read=_read_key, doc="The key whose loss is counted, issuer/kid.")
     since = moment(doc="The time of the loss of that key.")
-    issuer = Value("", read=read_uuid, doc="The issuer of the open drawer.")
-    endpoint = Value("", read=read_uuid, doc="The webhook endpoint whose deliveries are shown.")
+    issuer = object_id(doc="The issuer of the open drawer.")
+    endpoint = object_id(doc="The webhook endpoint whose deliveries are shown.")
     ask = choice("", *ISSUER_ASKS, *KEY_ASKS, *REQUEST_ASKS, RESEND, ADD, doc="The question of the open dialog.")
     about = Value("", read=_read_object, doc="The issuer, key, request or delivery that the open dialog is about.")
 
@@ -103,8 +113,3 @@ class IssuerState(PageState):
     def own_range(self) -> DayRange | None:
         """The days of an own range, None for those that end now."""
         return None if self.range in RANGES else DayRange.parse(self.range)
-
-    @property
-    def active_filters(self) -> tuple[str, ...]:
-        """The names of the filters that are set."""
-        return self.list_changed(FILTERS)

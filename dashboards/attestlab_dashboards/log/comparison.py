@@ -13,8 +13,9 @@ from attestlab.client.handles.log import TreeHeadHandle, parse_hash
 from attestlab.core.encoding import parse_time
 from attestlab.core.errors import ProofInvalid
 from attestlab_dashboards.formats import utc
+from attestlab_dashboards.log.heads import KeptHead, SeenHead
 from attestlab_dashboards.log.merkle_layout import Block, build_blocks
-from attestlab_dashboards.log.state import KeptHead, LogState, SeenHead
+from attestlab_dashboards.log.state import LogState
 
 COMPARED: Final = ("kept", "seen", "looked")  # of the state
 COMPARED_DAYS: Final = 7  # how far the older head is back, if the browser kept none

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from attestlab_dashboards.log.state import FILTERS, LogState
-from attestlab_dashboards.state import Reducer, clear_filters, set_parameter, toggle_parameter
+from attestlab_dashboards.reducers import Reducer, clear_filters, set_parameter, toggle_parameter
 
 _SEARCHED: Final = {"flip": "", "file": "", "answer": ""}  # which belong to what was searched before
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Final
 
+from attestlab_dashboards.policy.notation import NEW_POLICY
 from attestlab_dashboards.policy.queries import write_template
-from attestlab_dashboards.policy.state import NEW_POLICY, YESTERDAY, PolicyState
+from attestlab_dashboards.policy.state import YESTERDAY, PolicyState
 
 _FIND_MIDNIGHT: Final = "until = newest['at'].replace(hour=0, minute=0, second=0, microsecond=0)"
 _FIND_NEWEST: Final = "(newest,) = lab.sql('select max(created_at) as at from decisions')"

@@ -6,17 +6,10 @@ from contextlib import suppress
 from typing import Final
 from urllib.parse import urlencode
 
-from attestlab_dashboards.policy.state import (
-    CATEGORIES,
-    MAX_CONTEXT_VALUES,
-    MAX_DRAFT_CHARS,
-    MAX_SEGMENTS,
-    WINDOWS,
-    PolicyState,
-    read_path,
-)
+from attestlab_dashboards.policy.notation import MAX_CONTEXT_VALUES, MAX_DRAFT_CHARS, MAX_SEGMENTS, read_path
+from attestlab_dashboards.policy.state import CATEGORIES, WINDOWS, PolicyState
 from attestlab_dashboards.ranges import DayRange
-from attestlab_dashboards.state import Reducer, set_parameter
+from attestlab_dashboards.reducers import Reducer, set_parameter
 
 _TIME: Final = ("window", "since", "until")
 CONTEXT_EVENT: Final = "at:"  # with the path of an attribute, the name of the event that sets its value

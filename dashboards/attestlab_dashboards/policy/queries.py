@@ -28,8 +28,9 @@ from attestlab_dashboards.policy.documents import (
     locate,
     parse,
 )
+from attestlab_dashboards.policy.notation import NEW_POLICY
 from attestlab_dashboards.policy.shared_loads import share
-from attestlab_dashboards.policy.state import NEW_POLICY, YESTERDAY, PolicyState
+from attestlab_dashboards.policy.state import YESTERDAY, PolicyState
 
 POINTS: Final = 400  # of a curve, and of a map in all
 TEMPLATE: Final = """name = "Mint: minimum trust"

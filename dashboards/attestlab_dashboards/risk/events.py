@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Final
 
+from attestlab_dashboards.reducers import Reducer, set_parameter, toggle_parameter
 from attestlab_dashboards.risk.state import RiskState
 from attestlab_dashboards.risk.windows import write_bounds
-from attestlab_dashboards.state import Reducer, set_parameter, toggle_parameter
 
 _CLEARED: Final[Mapping[str, Mapping[str, str]]] = {
     "source": {"source": ""},

@@ -8,8 +8,9 @@ from typing import ClassVar, Final
 import param
 
 from attestlab.risk.rules import NAME_PATTERN, Entity, EntityType
+from attestlab_dashboards.parameters import Value, choice, matching, moment, object_id, page_number, sort_order
 from attestlab_dashboards.risk.windows import DEFAULT_WINDOW, TimeWindow, find_window, read_window
-from attestlab_dashboards.state import PageState, Value, choice, matching, moment, page_number, read_uuid
+from attestlab_dashboards.state import PageState
 
 SORTS: Final = ("score", "signals", "escalated", "seen")
 LINKS: Final = ("device", "issuer", "ip", "case")
@@ -36,7 +37,7 @@ def write_entity_key(entity: Entity) -> str:
 
 
 def _entity(*, doc: str) -> Value[str]:
-    return Value("", read=lambda text: write_entity_key(read_entity_key(text)), doc=doc)
+    return Value("", read=lambda text: read_entity_key(text).key, doc=doc)
 
 
 def _name(*, doc: str) -> Value[str]:
@@ -47,6 +48,8 @@ class RiskState(PageState):
     """What the risk explorer shows. An entity is `type:id`; the parameters `rule_...` are the what-if."""
 
     NAMES_IN_ADDRESS: ClassVar[Mapping[str, str]] = {"since": "from", "until": "to"}
+    filters = FILTERS
+    together = ("since", "until")
 
     window = Value(
         DEFAULT_WINDOW, read=read_window, doc="The window of time, up to the newest signal, or an own range, from/to."
@@ -60,15 +63,10 @@ class RiskState(PageState):
     until = moment(doc="Where the selected part of the window ends.")
     about = _entity(doc="The entity, type:id, that everything is narrowed to.")
     by = choice("source", "type", doc="What the series of the chart are.")
-    sort = choice(
-        "-escalated",
-        *SORTS,
-        *(f"-{name}" for name in SORTS),
-        doc="The column that sorts the entities; - means descending.",
-    )
+    sort = sort_order("-escalated", SORTS, doc="The column that sorts the entities")
     page = page_number(doc="The page of the entities.")
     entity = _entity(doc="The entity of the open drawer, type:id.")
-    signal = Value("", read=read_uuid, doc="The signal that is open in the drawer.")
+    signal = object_id(doc="The signal that is open in the drawer.")
     graph = _entity(doc="The entity whose links are drawn, type:id; empty for the most suspicious one.")
     depth = param.Integer(default=1, bounds=(1, MAX_DEPTH), doc="How many links the graph goes from that entity.")
     queue = choice(*LINKS, doc="What groups the cases to decide; `case` shows them one by one.")
@@ -85,10 +83,10 @@ class RiskState(PageState):
 
     def find_conflicts(self) -> list[str]:
         """Find a selection without its two ends in their order, and scores that exclude each other."""
-        ends = self.list_changed(("since", "until"))
-        if len(ends) == 1 or (self.since is not None and self.until is not None and self.since >= self.until):
-            return list(ends)
-        return list(self.list_changed(("min_score", "max_score"))) if self.min_score > self.max_score else []
+        if self.since is not None and self.until is not None and self.since >= self.until:
+            return ["since", "until"]
+        scores = self.list_changed(("min_score", "max_score")) if self.min_score > self.max_score else ()
+        return [*super().find_conflicts(), *scores]
 
     @property
     def shown_window(self) -> TimeWindow:
@@ -99,4 +97,4 @@ class RiskState(PageState):
     def active_filters(self) -> tuple[str, ...]:
         """The filters that are set: `source`, `type`, `kind`, `score`, `time` and `about`."""
         named = {"min_score": "score", "max_score": "score", "since": "time", "until": "time"}
-        return tuple(dict.fromkeys(named.get(name, name) for name in self.list_changed(FILTERS)))
+        return tuple(dict.fromkeys(named.get(name, name) for name in super().active_filters))

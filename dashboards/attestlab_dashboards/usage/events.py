@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from attestlab_dashboards.state import Reducer, set_parameter, toggle_parameter
+from attestlab_dashboards.reducers import Reducer, set_parameter, toggle_parameter
 from attestlab_dashboards.usage.state import UsageState
 
 EVENTS: Final[Mapping[str, Reducer[UsageState]]] = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from attestlab.orgs.rules import AddOn, Plan
-from attestlab_dashboards.state import PageState, choice, page_number
+from attestlab_dashboards.parameters import choice, page_number
+from attestlab_dashboards.state import PageState
 
 METERS: Final = ("verifications", "attestations")  # what is counted by the UTC day
 SPANS: Final = (90, 30, 365)  # days

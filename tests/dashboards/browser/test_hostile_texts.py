@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, Page
 
-from attestlab_dashboards.policy.state import encode_draft
+from attestlab_dashboards.policy.notation import encode_draft
 from support.browser import needs_chromium
 from support.dashboards.clicks import Mouse
 from support.dashboards.demo_server import serve_demo

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page
 
-from attestlab_dashboards.policy.state import MAX_ADDRESS_CHARS, encode_draft
+from attestlab_dashboards.policy.notation import MAX_ADDRESS_CHARS, encode_draft
 from support.browser import needs_chromium
 from support.dashboards.windows import READY, Windows, read_number, wait_for_redraw
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from attestlab_dashboards.issuers.events import EVENTS
 from attestlab_dashboards.issuers.state import AGE_LIMITS, KEY_ASKS, SORTS, IssuerState
-from attestlab_dashboards.state import MAX_PAGE
+from attestlab_dashboards.parameters import MAX_PAGE
 
 ID = "0193b5a0-7f3c-7abc-8def-0123456789ab"
 KEY = f"{ID}/registrar-1"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from attestlab import Lab
 from attestlab_dashboards.log.comparison import Change, ComparisonResult, load_change
 from attestlab_dashboards.log.events import EVENTS
+from attestlab_dashboards.log.heads import KeptHead
 from attestlab_dashboards.log.panes.change import draw_change
-from attestlab_dashboards.log.state import KeptHead, LogState
+from attestlab_dashboards.log.state import LogState
 from support.log_inspector import mint
 
 

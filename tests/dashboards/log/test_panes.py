@@ -18,6 +18,7 @@ from attestlab.log.fsck_record import FsckSummary
 from attestlab.log.merkle.hashing import node_hash
 from attestlab_dashboards.log.comparison import load_change
 from attestlab_dashboards.log.evidence import load_evidence
+from attestlab_dashboards.log.heads import KeptHead
 from attestlab_dashboards.log.page import PAGE
 from attestlab_dashboards.log.panes import drawer, growth
 from attestlab_dashboards.log.panes.change import export_change
@@ -26,7 +27,7 @@ from attestlab_dashboards.log.panes.entries import load_entries, select_entries
 from attestlab_dashboards.log.panes.growth import load_growth, select_growth
 from attestlab_dashboards.log.panes.path import export_path
 from attestlab_dashboards.log.panes.steps import export_steps
-from attestlab_dashboards.log.state import ENTRY_TYPES, Flip, KeptHead, LogState
+from attestlab_dashboards.log.state import ENTRY_TYPES, Flip, LogState
 from attestlab_dashboards.pages import Facts, Pane
 from support.log_inspector import mint
 

@@ -11,9 +11,10 @@ from attestlab import Lab
 from attestlab_dashboards.log.comparison import ComparisonResult as Result
 from attestlab_dashboards.log.comparison import explain_comparison, load_change, remember_head
 from attestlab_dashboards.log.events import recall_head
+from attestlab_dashboards.log.heads import KeptHead, SeenHead
 from attestlab_dashboards.log.page import PAGE
 from attestlab_dashboards.log.panes.kpis import draw_age
-from attestlab_dashboards.log.state import KeptHead, LogState, SeenHead
+from attestlab_dashboards.log.state import LogState
 from support.log_inspector import mint
 
 PANES = {pane.key: pane for pane in PAGE.panes}

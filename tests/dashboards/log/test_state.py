@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from attestlab.log.entries import EntryType
 from attestlab_dashboards.log.events import EVENTS
+from attestlab_dashboards.log.heads import KeptHead
 from attestlab_dashboards.log.page import PAGE
-from attestlab_dashboards.log.state import ENTRY_TYPES, Flip, KeptHead, LogState
+from attestlab_dashboards.log.state import ENTRY_TYPES, Flip, LogState
 from attestlab_dashboards.log.words import TYPES
 from support.property_tests import examples
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from attestlab.policy.language.attributes import PATH, PATH_LENGTH
 from attestlab_dashboards.policy.events import EVENTS
-from attestlab_dashboards.policy.state import MAX_DRAFT_CHARS, PolicyState
+from attestlab_dashboards.policy.notation import MAX_DRAFT_CHARS
+from attestlab_dashboards.policy.state import PolicyState
 
 ISSUER = "0193b5a0-7f3c-7abc-8def-0123456789ab"
 CHANGES = [

@@ -16,6 +16,7 @@ from attestlab_dashboards.policy.copying import copy_simulation
 from attestlab_dashboards.policy.documents import describe_condition, list_rules, list_thresholds, parse
 from attestlab_dashboards.policy.events import EVENTS
 from attestlab_dashboards.policy.history import load_history
+from attestlab_dashboards.policy.notation import MAX_ADDRESS_CHARS, NEW_POLICY
 from attestlab_dashboards.policy.page import PAGE
 from attestlab_dashboards.policy.panes.changes import export_changes, load_changes
 from attestlab_dashboards.policy.panes.curve import copy_sweep
@@ -24,7 +25,7 @@ from attestlab_dashboards.policy.panes.kpis import draw_self_check
 from attestlab_dashboards.policy.panes.rules import MINUS
 from attestlab_dashboards.policy.queries import load_replay, load_sweep, write_template
 from attestlab_dashboards.policy.shared_loads import forget
-from attestlab_dashboards.policy.state import MAX_ADDRESS_CHARS, NEW_POLICY, PolicyState
+from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.safe import text
 from support.policy_story import ACTIVE, DRAFT, PolicyStory, add_rule, list_issuers, make_context
 

@@ -10,15 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attestlab.policy.language.attributes import PATH, PATH_LENGTH
-from attestlab_dashboards.policy.state import (
-    CATEGORIES,
-    DIALOGS,
-    MAX_ADDRESS_CHARS,
-    WINDOWS,
-    PolicyState,
-    decode_draft,
-    encode_draft,
-)
+from attestlab_dashboards.policy.notation import MAX_ADDRESS_CHARS, decode_draft, encode_draft
+from attestlab_dashboards.policy.state import CATEGORIES, DIALOGS, WINDOWS, PolicyState
 
 PATHS = st.from_regex(PATH, fullmatch=True).filter(lambda path: len(path) <= PATH_LENGTH)
 DAYS = st.dates().map(lambda day: day.isoformat())

@@ -22,6 +22,7 @@ from attestlab_dashboards.policy.documents import (
     list_rules,
 )
 from attestlab_dashboards.policy.exports import require_report
+from attestlab_dashboards.policy.notation import MAX_DRAFT_CHARS
 from attestlab_dashboards.policy.queries import (
     REPLAY_FIELDS,
     DraftReplay,
@@ -30,7 +31,7 @@ from attestlab_dashboards.policy.queries import (
     load_replay,
     load_text,
 )
-from attestlab_dashboards.policy.state import MAX_DRAFT_CHARS, PolicyState
+from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.policy.words import NO_WRITER
 from attestlab_dashboards.safe import NOTHING, html, join
 

@@ -11,8 +11,9 @@ from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count, day, percent, plural
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.history import FlipHistory, Flips, Summary, load_summary
+from attestlab_dashboards.policy.notation import MAX_ADDRESS_CHARS, NEW_POLICY
 from attestlab_dashboards.policy.queries import REPLAY_FIELDS, DraftReplay
-from attestlab_dashboards.policy.state import MAX_ADDRESS_CHARS, NEW_POLICY, PolicyState
+from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.policy.words import NOUNS, draw_select
 from attestlab_dashboards.safe import NOTHING, html
 
