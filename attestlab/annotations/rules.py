@@ -7,11 +7,11 @@ from typing import Final
 
 from attestlab.core.encoding import format_time
 from attestlab.core.errors import Conflict, PermissionDenied, ValidationFailed
-from attestlab.orgs.rules import Caller, Role
+from attestlab.orgs.role_rules import MANAGERS, is_manager
+from attestlab.orgs.rules import Caller
 
 MAX_TEXT_LENGTH: Final = 200
 MAX_ANNOTATIONS: Final = 5_000  # of a tenant
-_MANAGERS: Final = frozenset({Role.OWNER, Role.ADMIN})
 
 
 def require_period(at: datetime, until: datetime | None) -> None:
@@ -42,7 +42,7 @@ def require_may_remove(author_id: str, *, caller: Caller) -> None:
     Raises:
         PermissionDenied: the caller is none of them.
     """
-    is_manager = bool(caller.roles & _MANAGERS) or caller.actor_type == "SERVICE"
-    if not is_manager and author_id != caller.actor_id:
+    may_remove_all = is_manager(caller.roles) or caller.actor_type == "SERVICE"
+    if not may_remove_all and author_id != caller.actor_id:
         message = "Another wrote this annotation. Ask them, an owner or an admin to remove it."
-        raise PermissionDenied(message, details={"required_roles": sorted(role.value for role in _MANAGERS)})
+        raise PermissionDenied(message, details={"required_roles": sorted(role.value for role in MANAGERS)})

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from attestlab.core.errors import Conflict, PermissionDenied, ValidationFailed
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
+from attestlab.orgs.role_rules import MANAGERS
 from attestlab.orgs.rules import Caller, Role
 
-REQUESTERS = (Role.OWNER, Role.ADMIN)
+REQUESTERS = MANAGERS
 PLATFORM_APPROVERS = (Role.REVIEWER, Role.SUPER_ADMIN)
 
 

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -32,10 +32,8 @@ from attestlab.identity.tokens import AccessTokens
 from attestlab.orgs import role_rules
 from attestlab.orgs import store as org_store
 from attestlab.orgs.credential_uses import CredentialUses
-from attestlab.orgs.rules import Caller, Role
+from attestlab.orgs.rules import Caller
 from attestlab.orgs.tables import UserRecord
-
-_MANAGERS: Final = frozenset({Role.OWNER, Role.ADMIN})
 
 
 @dataclass(frozen=True)
@@ -257,9 +255,9 @@ def caller_of(person: Person, session_id: UUID, expires_at: datetime | None = No
 
 
 def _require_manager(caller: Caller) -> None:
-    if not caller.roles & _MANAGERS:
+    if not role_rules.is_manager(caller.roles):
         message = "Only an owner or admin sees or ends the sessions of other people."
-        raise PermissionDenied(message, details={"required_roles": sorted(_MANAGERS)})
+        raise PermissionDenied(message, details={"required_roles": sorted(role_rules.MANAGERS)})
 
 
 def _end(tx: Transaction, ending: Sequence[SessionRecord], reason: SessionEndReason, context: AuditContext) -> int:

@@ -7,7 +7,8 @@ from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs import scope_rules
 from attestlab.orgs.api_keys import ApiKeys
 from attestlab.orgs.credential_uses import CredentialUses
-from attestlab.orgs.rules import Caller, Realm, Role
+from attestlab.orgs.role_rules import MANAGERS
+from attestlab.orgs.rules import Caller, Realm
 from attestlab.orgs.shapes import ApiKeyIn, ApiKeyMadeOut, ApiKeyOut, CompromiseIn, ConsumerKeyIn, RevokeApiKeyIn
 from attestlab.orgs.tables import ApiKeyRecord
 from attestlab.web.paging import Page, PageQuery, decode_id, split_page
@@ -17,7 +18,7 @@ from attestlab.web.routing.routes import Limit, Routes
 
 routes = Routes("api-keys")
 _LIST = "api_keys"
-_MANAGERS = users_with([Role.OWNER, Role.ADMIN])
+_MANAGERS = users_with(MANAGERS)
 _CONSUMERS = Requirement(user_only=True, realm=Realm.CONSUMER)
 
 

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Set
 from datetime import timedelta
 from enum import StrEnum
+from typing import Final
 
 from attestlab.core.errors import Conflict, PermissionDenied, ValidationFailed
 from attestlab.orgs.rules import PLATFORM_ROLES, Caller, Role
@@ -17,6 +18,7 @@ from attestlab.web.routing.authorization import Requirement, users_with
 
 INVITATION_TTL = timedelta(days=7)
 TOKEN_BYTES = 32
+MANAGERS: Final = (Role.OWNER, Role.ADMIN)  # manage what other people of the tenant made, and its keys and plan
 _BY_RANK = (Role.MEMBER, Role.ANALYST, Role.ADMIN, Role.OWNER)
 # Of what has a scope for each part, so that the route itself needs none. A content admin reads nothing of a tenant.
 _DATA_ROLES = tuple(role for role in Role if role is not Role.CONTENT_ADMIN)
@@ -98,6 +100,15 @@ def with_role(current: Set[Role], role: Role) -> frozenset[Role]:
     'member'
     """
     return frozenset({*(current - PLATFORM_ROLES), role} if role in PLATFORM_ROLES else {role})
+
+
+def is_manager(roles: Set[Role]) -> bool:
+    """Whether a person with these roles manages the tenant, as its owners and admins do.
+
+    >>> is_manager({Role.ADMIN, Role.REVIEWER}), is_manager({Role.SUPER_ADMIN}), is_manager(set())
+    (True, False, False)
+    """
+    return not roles.isdisjoint(MANAGERS)
 
 
 def require_may_grant(role: Role, *, caller: Caller, is_operators: bool) -> None:

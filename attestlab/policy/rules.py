@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 
 from attestlab.core.errors import Conflict, PermissionDenied, ValidationFailed
-from attestlab.orgs.rules import Role
+from attestlab.orgs.role_rules import MANAGERS
 from attestlab.policy.language.document import Category, TargetType
 
-ACTIVATORS = (Role.OWNER, Role.ADMIN)
+ACTIVATORS = MANAGERS
 DENIED_REASON = "policy_denied"
 
 

@@ -13,7 +13,8 @@ from typing import Final, NamedTuple, TypeVar
 from urllib.parse import urlencode
 from uuid import UUID
 
-from attestlab.orgs.rules import Caller, Realm, Role, Scope
+from attestlab.orgs.role_rules import is_manager
+from attestlab.orgs.rules import Caller, Realm, Scope
 
 Found = TypeVar("Found")
 MIN_PREFIX_LENGTH: Final = 4
@@ -53,7 +54,6 @@ SCOPES: Final[Mapping[FoundType, Scope]] = {
     FoundType.ATTESTATION: Scope.ATTESTATIONS_READ,
     FoundType.PERSON: Scope.USERS_READ,
 }
-_KEY_MANAGERS = frozenset({Role.OWNER, Role.ADMIN})
 
 
 class Span(NamedTuple):
@@ -99,7 +99,7 @@ def select_types(wanted: Iterable[FoundType], caller: Caller) -> list[FoundType]
 
 def may_find_api_keys(caller: Caller) -> bool:
     """Whether a caller may list the API keys of the tenant: an owner or admin who is signed in."""
-    return caller.actor_type == "USER" and caller.realm != Realm.CONSUMER and not caller.roles.isdisjoint(_KEY_MANAGERS)
+    return caller.actor_type == "USER" and caller.realm != Realm.CONSUMER and is_manager(caller.roles)
 
 
 def list_prefixes(text: str) -> list[str]:

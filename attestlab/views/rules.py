@@ -8,13 +8,13 @@ from uuid import UUID
 
 from attestlab.core.encoding import quote
 from attestlab.core.errors import Conflict, PermissionDenied, ValidationFailed
-from attestlab.orgs.rules import Caller, Role
+from attestlab.orgs.role_rules import is_manager
+from attestlab.orgs.rules import Caller
 
 MAX_NAME_LENGTH: Final = 100
 MAX_QUERY_LENGTH: Final = 4_096
 MAX_VIEWS: Final = 200  # of a person
 _NO_QUERY_CHARACTER: Final = re.compile(r"[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]")  # RFC 3986, 3.4
-_MANAGERS: Final = frozenset({Role.OWNER, Role.ADMIN})
 
 
 def require_query(text: str) -> str:
@@ -73,5 +73,5 @@ def require_may_delete(user_id: UUID, *, has_left: bool, caller: Caller) -> None
     Raises:
         PermissionDenied: another person saved it, who is still there, or the caller is no owner or admin.
     """
-    if not (has_left and caller.roles & _MANAGERS):
+    if not (has_left and is_manager(caller.roles)):
         require_owner(user_id, caller=caller)

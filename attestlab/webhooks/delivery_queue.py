@@ -24,7 +24,7 @@ from attestlab.core.records.actors import SystemActor
 from attestlab.mail.rules import MailText
 from attestlab.mail.service import Mails
 from attestlab.orgs import store as org_store
-from attestlab.orgs.rules import Role
+from attestlab.orgs.role_rules import MANAGERS
 from attestlab.web import logging_setup
 from attestlab.webhooks import delivery_store, messages, schedule
 from attestlab.webhooks.delivery_store import DueDelivery, WaitingEndpoint
@@ -40,7 +40,6 @@ POLL_INTERVAL_S = 0.3
 MAX_RETRIES_MADE_DUE_PER_WRITE = 500  # about 10 ms under the writer's lock
 ACTOR = SystemActor("attestlab-webhooks")
 ENDPOINT_DISABLED = "endpoint disabled"
-WARNED_ROLES = (Role.OWNER, Role.ADMIN)
 
 _FINAL = (WebhookDeliveryStatus.DELIVERED, WebhookDeliveryStatus.FAILED)
 _LEASE_COLUMNS = ("lease", "leased_until", "next_attempt_at")
@@ -313,7 +312,7 @@ class WebhookQueue:
         return True
 
     def _notify(self, tx: Transaction, row: WebhookEndpointRecord, message: MailText) -> None:
-        for address in org_store.list_addresses(tx.exec, row.tenant_id, roles=WARNED_ROLES):
+        for address in org_store.list_addresses(tx.exec, row.tenant_id, roles=MANAGERS):
             self._mails.enqueue(
                 tx,
                 tenant_id=row.tenant_id,
