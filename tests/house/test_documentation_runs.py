@@ -79,6 +79,17 @@ def test_every_code_block_runs_or_states_why_not() -> None:
     assert [block.place for block in excused if not _is_listed(block)] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_sets_or_explains_the_variables_of_its_commands(page: Path) -> None:
+    """The tests' shell has `URL` and others ready; that of a reader has what the page or its words give it."""
+    commands = "".join(block.text for block in runnable_blocks(page, *SHELLS))
+    words = re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    used = set(re.findall(r"\$\{?([A-Z_]{2,})", commands)) - {"PATH", "PWD"}
+    made = set(re.findall(r"\b([A-Z_]{2,})=", commands))
+
+    assert [name for name in sorted(used - made) if f"`{name}`" not in words] == []
+
+
 def _is_listed(block: Block) -> bool:
     page = str(block.page.relative_to(ROOT))
     return any(name == page and block.text.startswith(first) for name, first in NOT_RUN)
