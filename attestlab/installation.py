@@ -123,7 +123,7 @@ class Installation:
         self.mail_carrier = open_transport(settings.smtp_url, folder=settings.data / MAILDIR)
         self.mail_sender = Sender.parse(settings.mail_from)
         self.links = Links(self.portal_url, keys)
-        self.deliveries = Deliveries(storage=storage, mails=self.mails, links=self.links)
+        self.deliveries = Deliveries(storage=storage, clock=clock, mails=self.mails, links=self.links)
         self.orgs = Orgs(
             storage=storage, clock=clock, settings=settings, on_account_opened=self.deliveries.open_account
         )

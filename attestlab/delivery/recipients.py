@@ -48,14 +48,14 @@ class KnownPerson(NamedTuple):
 
 
 _further = account_store.addresses
-_is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
+IS_ACTIVE = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
 _is_there = or_(users.c.status.is_(None), users.c.status != UserStatus.REMOVED.value)
 
 
 def _build_query(wanted: object) -> CompoundSelect[str, UUID, bool, datetime]:
     """Build the query of the people with a primary, a verified further or an invited address."""
     until = users.c.invited_until
-    primary = select(users.c.email, users.c.id, _is_active, until).where(users.c.email == wanted, _is_there)
+    primary = select(users.c.email, users.c.id, IS_ACTIVE, until).where(users.c.email == wanted, _is_there)
     further = select(_further.c.email, _further.c.user_id, true(), until).join(users, users.c.id == _further.c.user_id)
     invited = select(users.c.invited_address, users.c.id, false(), until)
     return union_all(
@@ -65,7 +65,7 @@ def _build_query(wanted: object) -> CompoundSelect[str, UUID, bool, datetime]:
             _further.c.email == wanted,
             _further.c.verified_at.is_not(None),
             _further.c.removed_at.is_(None),
-            _is_active,
+            IS_ACTIVE,
         ),
     )
 

@@ -17,17 +17,19 @@ from attestlab.consumer.inbox import store as inbox_store
 from attestlab.consumer.inbox.counts import count_item
 from attestlab.consumer.inbox.rules import DeliveryState, ReadState
 from attestlab.consumer.inbox.tables import InboxItemRecord
+from attestlab.core.clock import Clock
 from attestlab.core.db.foreseen_reads import ForeseenRead
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.transaction import Foreseen, Transaction
 from attestlab.core.errors import NotFound
 from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
-from attestlab.core.records.actors import Actor, SystemActor
+from attestlab.core.records.actors import Actor
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.delivery import recipients
+from attestlab.delivery import recipients, waiting
 from attestlab.delivery.recipients import PEOPLE, Recipient
 from attestlab.delivery.share_links import Links
+from attestlab.delivery.waiting import ACTOR, Claim
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.keys import KEYS_CHANGED
 from attestlab.mail.rules import MailText, name_in_subject
@@ -36,10 +38,7 @@ from attestlab.orgs import role_rules
 from attestlab.orgs.rules import Caller
 from attestlab.orgs.store import ADDRESSES_CHANGED
 
-ACTOR = SystemActor("attestlab-delivery")  # completes a delivery when its recipient opens an account
 ISSUER_NAMES = ForeseenRead("issuer names", find=issuer_store.find_name, find_all=issuer_store.find_names)
-
-_CLAIMED = ("state", "delivered_at", "updated_at", "user_id")  # what changes when an account has the address
 
 
 @dataclass(frozen=True)
@@ -70,10 +69,12 @@ def foresee_delivery(foreseen: Foreseen, recipient_email: str, *, issuer_id: UUI
 class Deliveries:
     """Deliveries of attestations; the recipient's mail contains the share link."""
 
-    def __init__(self, *, storage: Storage, mails: Mails, links: Links) -> None:
+    def __init__(self, *, storage: Storage, clock: Clock, mails: Mails, links: Links) -> None:
         self.storage = storage
+        self.clock = clock
         self.mails = mails
         self.links = links
+        self._has_rest = True  # an earlier process may have left one
 
     def send(self, tx: Transaction, delivery: NewDelivery, *, recipient_email: str) -> InboxItemRecord:
         """Send a new attestation to its recipient, in the transaction that issues it.
@@ -172,31 +173,38 @@ class Deliveries:
     def deliver_waiting(self, tx: Transaction, *, user_id: UUID, address: str, at: datetime) -> int:
         """Deliver all pending attestations for an address that an account now has; return the number of new items.
 
-        An attestation that the account has already by another address is delivered without a second item.
+        Of very many, the first `waiting.MAX_AT_ONCE` are delivered at once, and the server's sweeper delivers the rest.
         """
         tx.cache[ADDRESSES_CHANGED] = True
-        waiting = inbox_store.list_waiting(tx.exec, address)
-        known = inbox_store.list_known(tx.exec, address, account_id=user_id)
-        delivered = [
-            item._replace(
-                state=DeliveryState.DELIVERED.value,
-                delivered_at=at,
-                updated_at=at,
-                user_id=None if item.attestation_id in known else user_id,
-            )
-            for item in waiting
-        ]
-        audited_write.change_all(
-            tx,
-            inbox_store.items,
-            delivered,
-            _CLAIMED,
-            lambda item: AuditContext(item.tenant_id, ACTOR, "delivery.claim", at),
-        )
-        claimed = sum(item.user_id is not None for item in delivered)
-        if claimed:
-            count_item(tx, user_id, ReadState.UNREAD, by=claimed)
-        return claimed
+        batch = waiting.deliver_batch(tx, Claim(address, user_id), at=at, limit=waiting.MAX_AT_ONCE)
+        if batch.has_more:
+            tx.after_commit(self._note_rest)
+        return batch.new
+
+    def _note_rest(self) -> None:
+        self._has_rest = True
+
+    def find_rest(self) -> Claim | None:
+        """Find an account's address for which more waits than was delivered at once.
+
+        Once there is none, this process looks no more until `deliver_waiting` leaves a rest.
+        """
+        if not self._has_rest:
+            return None
+        self._has_rest = False
+        with self.storage.read() as connection:
+            claim = waiting.find_claim(connection.execute)
+        self._has_rest = self._has_rest or claim is not None
+        return claim
+
+    def deliver_rest(self, tx: Transaction, *, claim: Claim, at_most: int) -> bool:
+        """Deliver at most `at_most` of what waits for an account's address; returns whether more waits for it.
+
+        An account that lost the address in the meantime gets nothing.
+        """
+        if waiting.find_claim(tx.exec, claim.address) != claim:
+            return False
+        return waiting.deliver_batch(tx, claim, at=self.clock.now(), limit=at_most).has_more
 
     def list_recipients(self, attestation_id: UUID, *, caller: Caller) -> list[InboxItemRecord]:
         """List the deliveries of an attestation, oldest first: there is at least one.

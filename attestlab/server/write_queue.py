@@ -215,6 +215,7 @@ class WriteQueue:
                 self._keep_trust,
                 self._bill,
                 self._redact_receipts,
+                self._deliver_rest,
                 self._prune_risk,
                 partial(asyncio.to_thread, self.lab.status_lists.warm),
                 partial(self.write, self.lab.list_statuses),
@@ -252,6 +253,12 @@ class WriteQueue:
     async def _redact_receipts(self) -> None:
         """Redact the receipts whose payloads are kept no longer."""
         await self._work_off(self.lab.receipts.redact_outdated, _pace_expiries())
+
+    async def _deliver_rest(self) -> None:
+        """Deliver what waits for accounts whose first write delivered only a batch; else no write takes the lock."""
+        deliveries = self.lab.deliveries
+        while (claim := await asyncio.to_thread(deliveries.find_rest)) is not None:
+            await self._work_off(partial(deliveries.deliver_rest, claim=claim), _pace_expiries())
 
     async def _bill(self) -> None:
         """Publish thresholds and renew subscriptions; without any, no write takes the writer's lock."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from datetime import timedelta
 
 import pytest
@@ -12,24 +11,9 @@ from attestlab.billing.renewals import MAX_RENEWALS_PER_WRITE
 from attestlab.core.clock import FixedClock
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller, Plan
-from attestlab.server.write_queue import WriteQueue
 from support.billing import use_verifications
 from support.outbox import read_events, read_events_of_type
-from support.timeouts import WAIT_TIMEOUT_S
-
-
-async def sweep_once(lab: Installation) -> None:
-    """Run the sweeper of a server until it completed a round."""
-    desk, completed = WriteQueue(lab), asyncio.Event()
-    sweeping = asyncio.create_task(desk.sweep_forever(completed.set, every_s=0.01))
-    try:
-        async with asyncio.timeout(WAIT_TIMEOUT_S):
-            await completed.wait()
-    finally:
-        sweeping.cancel()
-        with suppress(asyncio.CancelledError):
-            await sweeping
-        await desk.finish()
+from support.sweeping import sweep_once
 
 
 @pytest.mark.both_engines

@@ -49,10 +49,10 @@ def list_recipients(execute: Execute, attestation_id: UUID) -> list[InboxItemRec
     return fetch_all(execute(query.order_by(items.c.created_at, items.c.id)), InboxItemRecord)
 
 
-def list_waiting(execute: Execute, address: str) -> list[InboxItemRecord]:
-    """List the items that wait for an account with this address, oldest first."""
+def list_waiting(execute: Execute, address: str, *, limit: int) -> list[InboxItemRecord]:
+    """List the first `limit` items that wait for an account with this address, oldest first."""
     waits = (items.c.recipient_email == address, items.c.state == DeliveryState.PENDING.value)
-    return fetch_all(execute(select(*items.c).where(*waits).order_by(items.c.id)), InboxItemRecord)
+    return fetch_all(execute(select(*items.c).where(*waits).order_by(items.c.id).limit(limit)), InboxItemRecord)
 
 
 def list_known(execute: Execute, address: str, *, account_id: UUID) -> set[UUID]:

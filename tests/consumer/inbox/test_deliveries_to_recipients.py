@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from attestlab.delivery import waiting
 from attestlab.orgs.rules import Plan, Scope
 from support.consumers import ConsumerPortal
 from support.in_process_server import make_client
 from support.inbox import INBOX, Recipient, Registry
 from support.orgs import create_api_key
+from support.sweeping import sweep_once
 
 pytestmark = pytest.mark.one_world
 MAX_RECIPIENTS = 20
@@ -104,6 +107,33 @@ def test_a_further_address_claims_what_waits_but_no_second_item(registry: Regist
     assert {item["attestation_id"] for item in ada.list()["items"]} == {both["id"], other["id"]}
     assert ada.list()["total"] == 2
     assert [each["delivery_state"] for each in registry.delivery_of(both)["items"]] == ["DELIVERED"] * 2
+
+
+@pytest.mark.both_engines
+def test_the_sweeper_delivers_what_is_too_much_for_one_write(
+    registry: Registry, ada: Recipient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "MAX_AT_ONCE", 2)
+    minted = [registry.mint(recipient_email=registry.address("work")) for _ in range(5)]
+    registry.mint(recipient_email=registry.address("stranger"))
+
+    claimed, shown = registry.verify_address(ada, registry.address("work")), ada.list()["total"]
+    asyncio.run(sweep_once(registry.lab))
+
+    assert (claimed, shown) == (2, 2)
+    assert {item["attestation_id"] for item in ada.list()["items"]} == {each["id"] for each in minted}
+    assert registry.lab.deliveries.find_rest() is None
+
+
+@pytest.mark.both_engines
+def test_the_rest_is_not_delivered_to_an_account_that_lost_the_address(registry: Registry, ada: Recipient) -> None:
+    registry.mint(recipient_email=registry.address("work"))
+    claim = waiting.Claim(registry.address("work"), ada.user_id)
+
+    with registry.lab.storage.write() as tx:
+        assert not registry.lab.deliveries.deliver_rest(tx, claim=claim, at_most=10)
+
+    assert ada.list()["total"] == 0
 
 
 def test_a_mint_to_a_further_address_reaches_the_account(registry: Registry, ada: Recipient) -> None:
