@@ -29,7 +29,7 @@ from attestlab.core.records.audited_write import AuditContext
 from attestlab.delivery import recipients, waiting
 from attestlab.delivery.recipients import PEOPLE, Recipient
 from attestlab.delivery.share_links import Links
-from attestlab.delivery.waiting import ACTOR, Claim
+from attestlab.delivery.waiting import ACTOR, WaitingAddress
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.keys import KEYS_CHANGED
 from attestlab.mail.rules import MailText, name_in_subject
@@ -176,7 +176,7 @@ class Deliveries:
         Of very many, the first `waiting.MAX_AT_ONCE` are delivered at once, and the server's sweeper delivers the rest.
         """
         tx.cache[ADDRESSES_CHANGED] = True
-        batch = waiting.deliver_batch(tx, Claim(address, user_id), at=at, limit=waiting.MAX_AT_ONCE)
+        batch = waiting.deliver_batch(tx, WaitingAddress(address, user_id), at=at, limit=waiting.MAX_AT_ONCE)
         if batch.has_more:
             tx.after_commit(self._note_rest)
         return batch.new
@@ -184,7 +184,7 @@ class Deliveries:
     def _note_rest(self) -> None:
         self._has_rest = True
 
-    def find_rest(self) -> Claim | None:
+    def find_rest(self) -> WaitingAddress | None:
         """Find an account's address for which more waits than was delivered at once.
 
         Once there is none, this process looks no more until `deliver_waiting` leaves a rest.
@@ -193,18 +193,18 @@ class Deliveries:
             return None
         self._has_rest = False
         with self.storage.read() as connection:
-            claim = waiting.find_claim(connection.execute)
-        self._has_rest = self._has_rest or claim is not None
-        return claim
+            awaited = waiting.find_awaited(connection.execute)
+        self._has_rest = self._has_rest or awaited is not None
+        return awaited
 
-    def deliver_rest(self, tx: Transaction, *, claim: Claim, at_most: int) -> bool:
+    def deliver_rest(self, tx: Transaction, *, awaited: WaitingAddress, at_most: int) -> bool:
         """Deliver at most `at_most` of what waits for an account's address; returns whether more waits for it.
 
         An account that lost the address in the meantime gets nothing.
         """
-        if waiting.find_claim(tx.exec, claim.address) != claim:
+        if waiting.find_awaited(tx.exec, awaited.address) != awaited:
             return False
-        return waiting.deliver_batch(tx, claim, at=self.clock.now(), limit=at_most).has_more
+        return waiting.deliver_batch(tx, awaited, at=self.clock.now(), limit=at_most).has_more
 
     def list_recipients(self, attestation_id: UUID, *, caller: Caller) -> list[InboxItemRecord]:
         """List the deliveries of an attestation, oldest first: there is at least one.

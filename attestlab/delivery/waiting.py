@@ -30,14 +30,14 @@ _CHANGED = ("state", "delivered_at", "updated_at", "user_id")
 _IS_WAITING = inbox_store.items.c.state == literal_column(f"'{DeliveryState.PENDING}'")  # as the index has it
 
 
-class Claim(NamedTuple):
+class WaitingAddress(NamedTuple):
     """An account and an address of it, for which items wait."""
 
     address: str
     user_id: UUID
 
 
-class ClaimedBatch(NamedTuple):
+class DeliveredBatch(NamedTuple):
     """How many items of an address were delivered, how many of them are new to the account, and whether more wait."""
 
     delivered: int
@@ -45,7 +45,7 @@ class ClaimedBatch(NamedTuple):
     has_more: bool
 
 
-def find_claim(execute: Execute, address: str | None = None) -> Claim | None:
+def find_awaited(execute: Execute, address: str | None = None) -> WaitingAddress | None:
     """Find an address, or this one, for which items wait although an account has it."""
     items, further = inbox_store.items, account_store.addresses
     waiting = select(items.c.recipient_email, users.c.id).where(_IS_WAITING, IS_ACTIVE).limit(1)
@@ -58,22 +58,22 @@ def find_claim(execute: Execute, address: str | None = None) -> Claim | None:
         .where(further.c.verified_at.is_not(None), further.c.removed_at.is_(None))
     )
     found = execute(primary).first() or execute(verified).first()
-    return None if found is None else Claim(*found)
+    return None if found is None else WaitingAddress(*found)
 
 
-def deliver_batch(tx: Transaction, claim: Claim, *, at: datetime, limit: int) -> ClaimedBatch:
+def deliver_batch(tx: Transaction, waits: WaitingAddress, *, at: datetime, limit: int) -> DeliveredBatch:
     """Deliver the oldest `limit` items that wait for an address to the account that has it.
 
     An attestation that the account has already by another address is delivered without a second item.
     """
-    waiting = inbox_store.list_waiting(tx.exec, claim.address, limit=limit + 1)
-    known = inbox_store.list_known(tx.exec, claim.address, account_id=claim.user_id)
+    waiting = inbox_store.list_waiting(tx.exec, waits.address, limit=limit + 1)
+    known = inbox_store.list_known(tx.exec, waits.address, account_id=waits.user_id)
     delivered = [
         item._replace(
             state=DeliveryState.DELIVERED.value,
             delivered_at=at,
             updated_at=at,
-            user_id=None if item.attestation_id in known else claim.user_id,
+            user_id=None if item.attestation_id in known else waits.user_id,
         )
         for item in waiting[:limit]
     ]
@@ -86,5 +86,5 @@ def deliver_batch(tx: Transaction, claim: Claim, *, at: datetime, limit: int) ->
     )
     new = sum(item.user_id is not None for item in delivered)
     if new:
-        count_item(tx, claim.user_id, ReadState.UNREAD, by=new)
-    return ClaimedBatch(len(delivered), new, len(waiting) > limit)
+        count_item(tx, waits.user_id, ReadState.UNREAD, by=new)
+    return DeliveredBatch(len(delivered), new, len(waiting) > limit)

@@ -257,8 +257,8 @@ class WriteQueue:
     async def _deliver_rest(self) -> None:
         """Deliver what waits for accounts whose first write delivered only a batch; else no write takes the lock."""
         deliveries = self.lab.deliveries
-        while (claim := await asyncio.to_thread(deliveries.find_rest)) is not None:
-            await self._work_off(partial(deliveries.deliver_rest, claim=claim), _pace_expiries())
+        while (awaited := await asyncio.to_thread(deliveries.find_rest)) is not None:
+            await self._work_off(partial(deliveries.deliver_rest, awaited=awaited), _pace_expiries())
 
     async def _bill(self) -> None:
         """Publish thresholds and renew subscriptions; without any, no write takes the writer's lock."""

@@ -128,10 +128,10 @@ def test_the_sweeper_delivers_what_is_too_much_for_one_write(
 @pytest.mark.both_engines
 def test_the_rest_is_not_delivered_to_an_account_that_lost_the_address(registry: Registry, ada: Recipient) -> None:
     registry.mint(recipient_email=registry.address("work"))
-    claim = waiting.Claim(registry.address("work"), ada.user_id)
+    awaited = waiting.WaitingAddress(registry.address("work"), ada.user_id)
 
     with registry.lab.storage.write() as tx:
-        assert not registry.lab.deliveries.deliver_rest(tx, claim=claim, at_most=10)
+        assert not registry.lab.deliveries.deliver_rest(tx, awaited=awaited, at_most=10)
 
     assert ada.list()["total"] == 0
 
