@@ -104,6 +104,6 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Register `%%attest_sql`, `%verify` and completions with IPython, which calls this for `%load_ext attestlab`."""
-    from attestlab.client import notebook
+    from attestlab.client import notebook  # loads IPython, which only notebooks have
 
     notebook.register(shell)

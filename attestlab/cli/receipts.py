@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from attestlab.cli.colors import BAD, GOOD, paint
 from attestlab.cli.doors import ApiKey, Folder, LabDoor, UrlOption
 from attestlab.cli.output import COULD_NOT_CHECK, OK, PROBLEMS, UNUSABLE, DatabaseUrl, JsonOption, fail, report_errors
 from attestlab.core.encoding import quote
 from attestlab.core.errors import Unavailable
 from attestlab.core.standard_output import emit
+from attestlab.core.strict_json import parse_json
 
 if TYPE_CHECKING:
     from attestlab.client.handles.receipts import ReceiptVerificationHandle
@@ -80,14 +82,11 @@ def _read_payload(path: Path) -> Mapping[str, object]:
         ValidationFailed: it is no JSON object.
     """
     from attestlab.client.arguments import read_mapping
-    from attestlab.core.strict_json import parse_json
 
     return read_mapping(parse_json(path.read_bytes()), name=f"The payload in {path}")
 
 
 def _as_text(verified: ReceiptVerificationHandle) -> str:
-    from attestlab.cli.colors import BAD, GOOD, paint
-
     verdict = paint(verified.verdict.value, GOOD if verified.valid else BAD)
     lines = [f"{verdict}  receipt {verified.receipt_id}", *(f"  {reason}" for reason in verified.reasons)]
     if verified.log is not None:

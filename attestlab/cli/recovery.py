@@ -19,6 +19,7 @@ from attestlab.cli.output import (
     print_values,
     report_errors,
 )
+from attestlab.core.encoding import format_time
 from attestlab.core.standard_output import emit, print_stderr
 
 if TYPE_CHECKING:
@@ -98,8 +99,6 @@ def confirm_time(
 
     Example: attestlab log confirm-time --data lab
     """
-    from attestlab.core.encoding import format_time
-
     with report_errors(), open_installation(data, database_url) as lab:
         with lab.storage.read() as connection:
             known = lab.log.time.last_known(connection)

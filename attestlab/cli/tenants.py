@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,10 +17,9 @@ from attestlab.cli.output import (
     print_values,
     report_errors,
 )
+from attestlab.core.encoding import format_time, parse_uuid
 from attestlab.core.standard_output import print_stderr
-
-if TYPE_CHECKING:
-    from attestlab.orgs.rules import Plan
+from attestlab.orgs.rules import Plan
 
 tenants = typer.Typer(no_args_is_help=True, help="Tenants of an installation.")
 consumers = typer.Typer(no_args_is_help=True, help="Consumers: people with an account.")
@@ -40,8 +39,6 @@ def tenant_create(
 
     Example: attestlab tenant create "Registry of Deeds" --plan STARTER --data lab --json
     """
-    from attestlab.orgs.rules import Plan
-
     with report_errors(), open_installation(data, database_url) as lab:
         wanted = _parse_plan(plan)
         with lab.storage.write() as tx:
@@ -66,8 +63,6 @@ def tenant_list(
 
     Example: attestlab tenant list --data lab
     """
-    from attestlab.core.encoding import format_time
-
     with report_errors(), open_installation(data, database_url) as lab:
         found = lab.orgs.list_tenants(with_consumers=with_consumers)
     items = [
@@ -104,7 +99,6 @@ def tenant_plan(
 
     Example: attestlab tenant plan 01997f3a-... STARTER --set issuers=25 --data lab
     """
-    from attestlab.core.encoding import parse_uuid
     from attestlab.orgs.plans import allowance_for, parse_limits, public_limits
 
     with report_errors(), open_installation(data, database_url) as lab:
@@ -126,8 +120,6 @@ def tenant_invoices(
 
     Example: attestlab tenant invoices 01997f3a-... --data lab
     """
-    from attestlab.core.encoding import format_time, parse_uuid
-
     with report_errors(), open_installation(data, database_url) as lab:
         found = lab.billing.list_invoices(parse_uuid(tenant_id))
     items = [
@@ -179,8 +171,6 @@ def consumer_invite(
 
     Example: attestlab consumer invite ada@example.org --data lab --json
     """
-    from attestlab.core.encoding import format_time
-
     with report_errors(), open_installation(data, database_url) as lab:
         invited = lab.consumers.signups.invite(email)
     print_values({"email": invited.email, "invited_until": format_time(invited.until), "link": invited.link}, as_json)
@@ -192,8 +182,6 @@ def consumer_invite(
 
 
 def _parse_plan(name: str) -> Plan:
-    from attestlab.orgs.rules import Plan
-
     if name not in list(Plan):
         fail(f"Unknown plan {name!r}. Valid plans: {', '.join(Plan)}.", UNUSABLE)
     return Plan(name)

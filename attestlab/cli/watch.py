@@ -23,6 +23,8 @@ from attestlab.cli.output import (
     report_errors,
     report_listening_errors,
 )
+from attestlab.core.clock import SystemClock
+from attestlab.core.errors import Unavailable
 from attestlab.core.extras import require_extra
 from attestlab.core.standard_output import emit, print_stderr
 
@@ -121,7 +123,6 @@ def log_watch(
     Example: attestlab log watch http://127.0.0.1:8080 --vkey "$VKEY" --state log.state --once
     """
     with report_errors():
-        from attestlab.core.clock import SystemClock
         from attestlab.log.follower.follower import Follower
         from attestlab.log.follower.http_log import HttpLog
         from attestlab.log.note.trust_policy import TrustPolicy
@@ -139,7 +140,6 @@ Report = Callable[[str, dict[str, object]], None]
 
 def _watch(follower: Follower, *, once: bool, interval_s: float, say: Report) -> int:
     """Poll the log until there is an alarm, or once; returns the exit code."""
-    from attestlab.core.errors import Unavailable
     from attestlab.log.follower.follower import Alarm
 
     code = OK

@@ -18,6 +18,7 @@ from attestlab.cli.doors import ApiKey
 from attestlab.cli.numbers import MAX_WAIT_S, seconds, whole_number
 from attestlab.cli.output import OK, PROBLEMS, UNUSABLE, JsonOption, fail, print_values, report_errors
 from attestlab.core.counting import plural
+from attestlab.core.errors import Unavailable
 from attestlab.core.standard_output import emit, print_stderr
 from attestlab.core.strict_json import MAX_SAFE_INTEGER
 
@@ -161,8 +162,6 @@ class _Forwarder:
 
 def _follow(read: ReadPage, position: int, *, interval_s: float) -> Iterator[Envelope]:
     """Iterate over events as they happen; a service that does not answer is polled again."""
-    from attestlab.core.errors import Unavailable
-
     while True:
         try:
             page = read(position, PAGE_EVENTS)

@@ -85,8 +85,8 @@ async def _kill(process: Process) -> None:
 def main() -> None:
     """Export the lake named on stdin, and print the number of parts written."""
     os.nice(NICENESS)
-    from attestlab.core.clock import SystemClock
-    from attestlab.core.db.storage import Storage  # after `nice`, because loading is half of the work
+    from attestlab.core.clock import SystemClock  # after `nice`, because loading is half of the work
+    from attestlab.core.db.storage import Storage
     from attestlab.lake.service import Lake
 
     info = json.load(sys.stdin)

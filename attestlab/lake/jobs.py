@@ -48,6 +48,6 @@ def describe_datasets(info: LakeConnectionInfo, scopes: frozenset[str]) -> bytes
     Raises:
         Unavailable: a part is damaged.
     """
-    from attestlab.lake import descriptions
+    from attestlab.lake import descriptions  # loads DuckDB, in a process for queries alone
 
     return descriptions.describe_datasets(info, scopes)

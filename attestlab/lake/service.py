@@ -66,7 +66,7 @@ class Lake:
 
     def __call__(self, caller: Caller) -> TenantLake:
         """Return the data sets as the caller's tenant sees them."""
-        from attestlab.lake.queries import run_query
+        from attestlab.lake.queries import run_query  # loads DuckDB, which a start need not wait for
         from attestlab.lake.relations import TenantLake
 
         return TenantLake(
@@ -89,7 +89,7 @@ class Lake:
         """
         if not list_parts(self.folder / SIGNALS_FOLDER):
             return NOTHING_EXPORTED
-        from attestlab.lake.exported_signals import find_signals
+        from attestlab.lake.exported_signals import find_signals  # loads DuckDB, too
 
         return find_signals(self._trusted_connections, tenant_id, filters, before=before, limit=limit)
 
@@ -100,13 +100,13 @@ class Lake:
             Conflict: the lake is ahead of the records.
             Unavailable: a part was removed or damaged during the queries.
         """
-        from attestlab.lake.agent_metrics import measure_events
+        from attestlab.lake.agent_metrics import measure_events  # loads DuckDB, too
 
         return measure_events(self._trusted_connections, tenant_id, period)
 
     @cached_property
     def _trusted_connections(self) -> TrustedConnections:
-        from attestlab.lake.trusted_connections import TrustedConnections
+        from attestlab.lake.trusted_connections import TrustedConnections  # loads DuckDB, too
 
         return TrustedConnections(self._storage, self.folder)
 
@@ -181,6 +181,6 @@ class Lake:
         return exporter.export(whole_parts_only=False) + exporter.compact()
 
     def _exporter(self) -> Exporter:
-        from attestlab.lake.exporter import Exporter
+        from attestlab.lake.exporter import Exporter  # loads DuckDB, too
 
         return Exporter(self._storage, self.folder, rows_a_part=self.rows_a_part, merged_lengths=self.merged_lengths)

@@ -119,7 +119,7 @@ def get_api_reference() -> RawResponse:
 
     It shows `/openapi.json` in a viewer that is part of the service and loads nothing from other hosts.
     """
-    from attestlab.portal import reference
+    from attestlab.portal import reference  # imports the template engine, too
 
     return to_response(reference.reference_page())
 
@@ -137,7 +137,7 @@ def get_page_asset(name: str) -> RawResponse:
 
     A style sheet, script, icon or licence, to be cached for a year; nothing else is served here.
     """
-    from attestlab.portal import layout
+    from attestlab.portal import layout  # imports the template engine, too
 
     found = assets.find_asset(name)
     return RawResponse(found.content, found.media_type, layout.NOTHING_ALLOWED)

@@ -170,7 +170,7 @@ async def get_badge(
 
     A copy of the picture proves nothing, so caches must revalidate it. An unknown id gets a picture with status 404.
     """
-    from attestlab.portal.badge import render_badge
+    from attestlab.portal.badge import render_badge  # imports the template engine, too
 
     attestation_id = _parse_id(id)
     if attestation_id is None:

@@ -284,7 +284,7 @@ def authenticate_bearer(lab: Installation, secret: str, *, now: datetime) -> Cal
 
 def render_error_page(envelope: ErrorEnvelope, *, path: str, path_prefix: str) -> HtmlPage:
     """Render an error for a browser; the template engine is loaded with the first one."""
-    from attestlab.portal import error_pages
+    from attestlab.portal import error_pages  # imports the template engine, which must not delay the start
 
     return error_pages.error_page(envelope, path=path, path_prefix=path_prefix)
 

@@ -224,7 +224,7 @@ class Dashboards:
             self._warming_up = asyncio.create_task(self.on_start())
 
     def _configuration(self) -> str:
-        from attestlab_dashboards.configuration import Configuration, DemoPerson
+        from attestlab_dashboards.configuration import Configuration, DemoPerson  # where they are installed
 
         return Configuration(
             api_socket=self._place.api_socket,

@@ -167,7 +167,7 @@ class Simulations:
             ValidationFailed: the history has no recorded decisions.
             Cancelled, Unavailable: see `QuerySession.run`.
         """
-        from attestlab.simulation.reports import compose_report
+        from attestlab.simulation.reports import compose_report  # loads DuckDB, which a start need not wait for
 
         now = self.clock.now()
         return compose_report(
@@ -248,7 +248,7 @@ class Simulations:
         contexts: str | PathLike[str] | None,
         caller: Caller,
     ) -> Simulation:
-        from attestlab.simulation.history import ContextsHistory, DecisionHistory, open_connection
+        from attestlab.simulation.history import ContextsHistory, DecisionHistory, open_connection  # loads DuckDB, too
         from attestlab.simulation.query_session import QuerySession
         from attestlab.simulation.simulation import Simulation
 

@@ -144,7 +144,7 @@ class HttpTransport:
         return await _exchange_on(connection, client, url, request, deadline)
 
     async def _connect(self, client: _Client, url: ReceiverUrl, endpoint_id: UUID) -> EndpointConnection:
-        from attestlab.webhooks.connections import open_connection
+        from attestlab.webhooks.connections import open_connection  # loads httpcore; `_load` did so in a thread
 
         return await open_connection(endpoint_id, url, await self._vetted_addresses(url), client.tls)
 

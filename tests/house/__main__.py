@@ -27,6 +27,7 @@ PLACES: dict[str, Callable[[], Iterable[object]]] = {
     "modules in import circles": measures.import_circles,
     "small modules that one neighbour alone imports": structure.small_modules_of_one_neighbour,
     "late imports": structure.late_imports,
+    "late imports without a reason": structure.late_imports_without_a_reason,
     "type-only imports": structure.type_only_imports,
     "private attributes of libraries": measures.private_attributes,
     "tables that are declared twice": structure.tables_declared_twice,

@@ -92,9 +92,65 @@ def _fields_named_by(node: ast.AST) -> Iterator[str]:
 def late_imports() -> Iterator[Place]:
     """Find imports of the packages' own modules inside of a function, which no reader sees at the top of a module."""
     for path in MODULES:
-        for node in nodes(path):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield from (place(path, line, name) for line, name in _own_imports(node))
+        yield from (place(path, node.lineno, node.module or "") for node in _late_imports_of(path))
+
+
+def late_imports_without_a_reason() -> Iterator[Place]:
+    """Find late imports of own modules that say nowhere why they are late.
+
+    The reason is a comment at the import or above it, at the first late import of the same module in the file, or a
+    sentence with the word "late" in the docstring of its package.
+    """
+    for path in MODULES:
+        late = _late_imports_of(path)
+        if not late or "late" in (ast.get_docstring(tree(path.with_name("__init__.py"))) or "").split():
+            continue
+        lines = source(path).splitlines()
+        explained = {name for node in late if _has_comment(lines, node) for name in _targets_of(node)}
+        for node in late:
+            if explained.isdisjoint(_targets_of(node)) and not _follows_explained_one(lines, late, node):
+                yield place(path, node.lineno, ", ".join(_targets_of(node)))
+
+
+def late_targets() -> Iterator[tuple[Place, str, frozenset[str]]]:
+    """List each late import with the module that has it, and those that it loads."""
+    for path in MODULES:
+        for node in _late_imports_of(path):
+            targets = frozenset(_targets_of(node))
+            yield place(path, node.lineno, ", ".join(sorted(targets))), _module_name(path), targets
+
+
+def _late_imports_of(path: Path) -> list[ast.ImportFrom]:
+    found = {
+        each.lineno: each
+        for node in nodes(path)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for each in ast.walk(node)
+        if isinstance(each, ast.ImportFrom) and (each.module or "").startswith(tuple(PACKAGES))
+    }
+    return [found[line] for line in sorted(found)]
+
+
+def _targets_of(node: ast.ImportFrom) -> list[str]:
+    names = (f"{node.module}.{each.name}" for each in node.names)
+    return [name if _is_module(name) else str(node.module) for name in names]
+
+
+def _is_module(name: str) -> bool:
+    first, *rest = name.split(".")
+    path = PACKAGES[first].joinpath(*rest)
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def _has_comment(lines: list[str], node: ast.ImportFrom) -> bool:
+    above, own = lines[node.lineno - 2].strip(), lines[node.lineno - 1 : node.end_lineno]
+    return above.startswith("#") or any("  # " in line for line in own)
+
+
+def _follows_explained_one(lines: list[str], late: list[ast.ImportFrom], node: ast.ImportFrom) -> bool:
+    """Tell whether the imports right above, without a line between, begin with one that has a comment."""
+    before = next((each for each in late if each.end_lineno == node.lineno - 1), None)
+    return before is not None and (_has_comment(lines, before) or _follows_explained_one(lines, late, before))
 
 
 def type_only_imports() -> Iterator[Place]:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from house import structure
 
 HEAVY = (
     "PIL",
@@ -28,9 +29,7 @@ HEAVY = (
 
 def _loaded_by(statement: str) -> set[str]:
     """The heavy packages that a fresh interpreter has loaded after `statement`."""
-    code = f"import sys; {statement}; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(HEAVY) & set(done.stdout.split())
+    return set(HEAVY) & _list_modules_after(statement)
 
 
 @pytest.mark.parametrize(
@@ -93,3 +92,33 @@ def test_server_on_sqlite_loads_no_unneeded_library():
     later |= {"PIL", "c2pa", "defusedxml", "sqlglot", "tomli_w", "z3"}
 
     assert set(loaded) & (later | {"sqlalchemy.dialects.postgresql"}) == set()
+
+
+CONTEXTS = {
+    "attestlab --help": "import attestlab.cli.commands",
+    "attestlab serve": "import attestlab.cli.serve",
+    "a lab in a notebook": "import attestlab.client.lab",
+}
+IN_PROCESSES_OF_THEIR_OWN = {"attestlab.lake.export_process", "attestlab.server.long_write_jobs"}
+"""Modules that run in a process which has not loaded what the server has."""
+
+
+def test_a_late_import_delays_something():
+    """A reader looks for imports at the top; one inside of a function buys a start that is quicker."""
+    loaded = {name: _list_modules_after(statement) for name, statement in CONTEXTS.items()}
+
+    delays_nothing = [
+        f"{place}: move it to the top, since {' and '.join(contexts)} has loaded it"
+        for place, module, targets in structure.late_targets()
+        if module not in IN_PROCESSES_OF_THEIR_OWN
+        and (contexts := [name for name in CONTEXTS if module in loaded[name]])
+        and all(targets <= loaded[name] for name in contexts)
+    ]
+
+    assert delays_nothing == []
+
+
+def _list_modules_after(statement: str) -> frozenset[str]:
+    code = f"import sys; {statement}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return frozenset(done.stdout.split())

@@ -102,7 +102,7 @@ def judge_logins(
         MissingExtra: numpy or the table of addresses is not installed.
     """
     with naming_extras():
-        from attestlab.risk.judgement.scored_logins import JudgedLogin, LoginScorer
+        from attestlab.risk.judgement.scored_logins import JudgedLogin, LoginScorer  # loads numpy
         from attestlab.risk.logins.places import GeoLocator
 
         scorer, rejected = LoginScorer(GeoLocator()), list[dict[str, object]]()
@@ -197,7 +197,7 @@ def _measure(scored: ScoredLogins, costs: Costs) -> dict[str, object]:
 
 
 def _measure_detectors(scored: ScoredLogins) -> Iterator[dict[str, object]]:
-    from attestlab.risk.judgement import measures
+    from attestlab.risk.judgement import measures  # loads numpy, too
     from attestlab.risk.judgement.scored_logins import OURS
 
     for detector in scored.scores:

@@ -95,7 +95,7 @@ class Records(list[Part], Generic[Part]):
         >>> (graph.nodes.df()["type"] == "user").sum().item()
         24
         """
-        from attestlab.client.analysis import frames
+        from attestlab.client.analysis import frames  # loads pyarrow, which no other verb needs
 
         return frames.to_pandas(self.arrow(), {})
 

@@ -91,7 +91,7 @@ class Rows:
               n
         0  5192
         """
-        from attestlab.client.analysis import frames
+        from attestlab.client.analysis import frames  # loads pyarrow, which no other verb needs
 
         return frames.to_pandas(self.arrow(), list_categories(self._query.dataset))
 

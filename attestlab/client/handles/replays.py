@@ -100,7 +100,7 @@ class ContextReplay:
         >>> decided.filter("not allowed").count("*").fetchall()
         [(1268,)]
         """
-        from attestlab.client.analysis import frames
+        from attestlab.client.analysis import frames  # loads pyarrow, which no other verb needs
 
         decided = self._replay.rel()
         return frames.to_relation(decided.to_arrow_table()) if self._is_temporary else decided

@@ -33,7 +33,7 @@ def simulate_risk(
     Raises:
         NotFound, ValidationFailed, Cancelled, Unavailable: see `RiskSimulations.run`.
     """
-    from attestlab.simulation.risk.rendering import render_risk_simulation
+    from attestlab.simulation.risk.rendering import render_risk_simulation  # loads DuckDB, in its process alone
     from attestlab.simulation.risk.signal_history import SignalWindow
 
     storage, lake = open_lake(place)

@@ -85,7 +85,7 @@ class RiskSimulations:
             ValidationFailed: a rule is invalid; `start` is not before `end`, or has no time zone; there are too many
                 cases.
         """
-        from attestlab.simulation.query_session import QuerySession
+        from attestlab.simulation.query_session import QuerySession  # loads DuckDB, which a start need not wait for
         from attestlab.simulation.risk.risk_simulation import RiskSimulation
         from attestlab.simulation.risk.rule_sets import live_rules, read_candidate
         from attestlab.simulation.risk.signal_history import SignalWindow, encode_cases, load_signals
