@@ -222,7 +222,7 @@ def _rules_query(rules: Sequence[Rule]) -> str:
 
 def _segment_column(path: str) -> str:
     """Return the name of a segment's column; an attribute named like another column has the prefix `@`."""
-    return f'"@{path}"' if path in _RESERVED_COLUMNS else f'"{path}"'
+    return quote_column(path, prefix="@" if path in _RESERVED_COLUMNS else "")
 
 
 def _words(index: int, member: PolicySetMember) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
+from attestlab.policy.sql.compiler import literal
 
 PARAMETER: Final = re.compile(r"\$([a-z]\w*)")
 
@@ -42,12 +43,12 @@ class LakeQuery(NamedTuple):
 
 
 def write_literal(value: object) -> str:
-    """Write a value as SQL; a quote in a text is doubled, and nothing else is special there.
+    """Write a value as SQL: a number as it is, everything else as a text.
 
     >>> write_literal(7), write_literal("O'Neill")
     ('7', "'O''Neill'")
     """
-    return str(value) if isinstance(value, int | float) else "'" + str(value).replace("'", "''") + "'"
+    return str(value) if isinstance(value, int | float) else literal(str(value))
 
 
 def write_python(sql: str) -> str:

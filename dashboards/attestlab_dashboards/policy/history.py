@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attestlab import Lab
 from attestlab.core.errors import PermissionDenied, ValidationFailed
+from attestlab.policy.sql.compiler import quote_identifier
 from attestlab_dashboards.policy.documents import PolicyJson, list_attributes
 from attestlab_dashboards.policy.queries import (
     REPLAY_FIELDS,
@@ -158,7 +159,7 @@ def _select_rows(columns: str, dataset: str, wheres: list[str]) -> str:
 
 
 def _name_column(path: str) -> str:
-    return '"' + ("@" if path in _COLUMNS else "") + path.replace('"', '""') + '"'
+    return quote_identifier(f"@{path}" if path in _COLUMNS else path)
 
 
 def decide(lab: Lab, about: PolicyText, groups: pa.Table, paths: tuple[str, ...]) -> tuple[list[bool], list[bool]]:
