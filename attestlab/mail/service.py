@@ -102,11 +102,12 @@ class Mails:
         if row is None:
             return None
         attempt = row.attempts + 1
-        self._change(tx, row, {"attempts": attempt, "next_attempt_at": now + LEASE_TTL}, "mail.attempt", now)
+        changes = {"attempts": attempt, "next_attempt_at": now + LEASE_TTL, "last_error": None}
+        self._change(tx, row, changes, "mail.attempt", now)
         return LeasedMail(row.id, row.recipient, row.subject, row.created_at, row.sealed, attempt)
 
     def renew_lease(self, tx: Transaction, mail: LeasedMail) -> bool:
-        """Extend a lease by `LEASE_TTL`; return False if the mail is final or another process has leased it since."""
+        """Extend a lease by `LEASE_TTL`; return False if the attempt ended or another process has leased the mail."""
         now, row = self.clock.now(), store.get_mail(tx, mail.id)
         if is_leased := _is_leased(row, mail):
             self._change(tx, row, {"next_attempt_at": now + LEASE_TTL}, "mail.renew", now)
@@ -170,7 +171,8 @@ class Mails:
 
 
 def _is_leased(row: MailRecord, mail: LeasedMail) -> bool:
-    return row.status == MailStatus.WAITING and row.attempts == mail.attempt
+    """Whether the attempt is the running one: its error ends a lease, and waits for the next attempt."""
+    return row.status == MailStatus.WAITING and row.attempts == mail.attempt and row.last_error is None
 
 
 def _purpose(mail_id: UUID) -> str:

@@ -85,6 +85,23 @@ def test_a_failed_attempt_is_retried_after_its_pause(lab: Installation, caller: 
     assert claimed(lab) is not None
 
 
+def test_the_lease_of_a_failed_attempt_is_not_renewed(lab: Installation, caller: Caller, clock: FixedClock) -> None:
+    """A renewal may wait in the same commit as the outcome, behind it."""
+    mail_id = enqueue_mail(lab, caller)
+    renewed = []
+    for attempt in (1, 2):
+        mail = claimed(lab)
+        assert mail is not None
+        with lab.storage.write() as tx:
+            assert lab.mails.renew_lease(tx, mail)
+            lab.mails.mark_failed(tx, mail, error="TimeoutError")
+            renewed.append(lab.mails.renew_lease(tx, mail))
+        assert read_mail(lab, mail_id).next_attempt_at == clock.now() + pause_after(attempt)
+        clock.advance(pause_after(attempt))
+
+    assert renewed == [False, False]
+
+
 def test_the_text_is_stored_sealed_until_it_is_sent(lab: Installation, caller: Caller, clock: FixedClock) -> None:
     mail_id = enqueue_mail(lab, caller)
     sealed = read_mail(lab, mail_id).sealed
