@@ -11,7 +11,6 @@ from attestlab.orgs.rules import Caller, Scope
 from attestlab.web.paging import Page, PageQuery, decode_id, split_page
 from attestlab.web.request import Request
 from attestlab.web.routing.routes import Routes
-from attestlab.webhooks.event_store import LoggedEvent
 from attestlab.webhooks.event_types import EventType, list_event_types
 from attestlab.webhooks.rules import decode_filters
 from attestlab.webhooks.service import Webhooks
@@ -140,9 +139,5 @@ def list_webhook_events(query: EventLogQuery, caller: Caller, webhooks: Webhooks
     `too_old` counts the events after `after` that are no longer listed.
     """
     page = webhooks.list_events(caller=caller, after=query.after, limit=query.limit)
-    items = [_render_event(event) for event in page.events]
+    items = [LoggedEventOut(sequence=event.sequence, **orjson.loads(event.body)) for event in page.events]
     return EventLogOut(items=items, next_after=page.next_after, too_old=page.too_old)
-
-
-def _render_event(event: LoggedEvent) -> LoggedEventOut:
-    return LoggedEventOut(sequence=event.sequence, **orjson.loads(event.body))

@@ -27,6 +27,16 @@ render_step = RowRenderer(
     depends_on=lambda recorded: list(recorded.planned.depends_on),
     recorded_at="created_at",
 )
+_NOT_YET = ("inputs_hash", "outputs_hash", "chain_ok", "latency_ms", "kid", "jws", "recorded_at")
+_render_open = RowRenderer(
+    RunStepOut,
+    PlannedStep,
+    step_id="id",
+    depends_on=lambda step: list(step.depends_on),
+    status=lambda _: OPEN,
+    agent_id=lambda step: None if step.agent_id is None else UUID(step.agent_id),
+    **dict.fromkeys(_NOT_YET, lambda _: None),
+)
 
 
 def _render_steps(found: RunDetails) -> list[RunStepOut]:
@@ -35,23 +45,6 @@ def _render_steps(found: RunDetails) -> list[RunStepOut]:
         render_step(RecordedOfPlan(recorded[step.id], step)) if step.id in recorded else _render_open(step)
         for step in found.plan
     ]
-
-
-def _render_open(step: PlannedStep) -> RunStepOut:
-    return RunStepOut(
-        step_id=step.id,
-        type=step.type,
-        depends_on=list(step.depends_on),
-        status=OPEN,
-        agent_id=None if step.agent_id is None else UUID(step.agent_id),
-        inputs_hash=None,
-        outputs_hash=None,
-        chain_ok=None,
-        latency_ms=None,
-        kid=None,
-        jws=None,
-        recorded_at=None,
-    )
 
 
 render_run = RowRenderer(
