@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Container, Iterator
 from pathlib import Path
@@ -184,13 +185,24 @@ def small_modules() -> list[Path]:
 
 
 def small_modules_without_a_contract() -> list[Path]:
-    """List the small modules that have no name of a role, are no pane, and are loaded with their importers."""
-    late = set(_list_late_modules())
+    """List the small modules that no contract places, are no pane, and are loaded with their importers.
+
+    A contract places what has the name of a role, and each module of a folder whose contract is exhaustive.
+    """
+    late, placed = set(_list_late_modules()), _list_exhaustive_containers()
     return [
         path
         for path in small_modules()
-        if path.stem not in ROLES and path.parent.name != "panes" and _module_name(path) not in late
+        if path.stem not in ROLES
+        and path.parent.name != "panes"
+        and _module_name(path) not in late
+        and _module_name(path).rpartition(".")[0] not in placed
     ]
+
+
+def _list_exhaustive_containers() -> set[str]:
+    contracts = tomllib.loads(source(ROOT / "pyproject.toml"))["tool"]["importlinter"]["contracts"]
+    return {each for contract in contracts if contract.get("exhaustive") for each in contract["containers"]}
 
 
 def small_modules_of_one_neighbour() -> Iterator[str]:
