@@ -250,8 +250,8 @@ def invitation_mail(link: str, invitation: str, *, issuer_name: str, recipient: 
         f"{name_in_subject(issuer_name)} has issued an attestation to you",
         f"{issuer_name} has issued an attestation to you. See it, and check it, here:\n\n"
         f"{link}\n\n"
-        f"It needs no account. In one with the address {recipient} it waits for you, with all others that were "
-        "issued to this address. Open it here, within 30 days:\n\n"
+        f"You need no account to see it. An account with the address {recipient} keeps it for you, with all others "
+        "that were issued to this address. Open one here, within 30 days:\n\n"
         f"{invitation}\n\n"
         "This second link is for you alone: do not forward it. If you expected none of this, do nothing.\n",
     )

@@ -71,6 +71,28 @@ WORDS: Final = {
         can_retry=True,
     ),
 }
+# What is not found below these paths is no attestation.
+_NOT_FOUND_BELOW: Final = {
+    "/u/": ErrorWords(
+        "search",
+        AnswerTone.QUIET,
+        "There is no page of this name",
+        "No account has this username, or its owner keeps the page private. Compare the address with what you were"
+        " given.",
+    ),
+    "/blog/": ErrorWords(
+        "search",
+        AnswerTone.QUIET,
+        "There is no post at this address",
+        "Compare the address with what you were given, or look through all posts at /blog.",
+    ),
+    "/inbox/": ErrorWords(
+        "search",
+        AnswerTone.QUIET,
+        "This is not in your inbox",
+        "It was delivered to another account, or the address is incomplete. Your inbox lists all that you received.",
+    ),
+}
 _OTHER: Final = ErrorWords("note", AnswerTone.QUIET, "This request was refused", "Nothing was changed.")
 # Inside of the pages of 429, 500 and 503, because a request for the style sheet would end in the same way.
 _STYLE: Final = assets.read_asset("page.css").content.decode("utf-8")
@@ -91,7 +113,7 @@ def error_page(envelope: ErrorEnvelope, *, path: str, path_prefix: str) -> Html:
     `path` is the path of the request, from which the page's links lead back; `path_prefix` is what a proxy removed.
     """
     status = envelope.http_status
-    words = _choose_words(envelope)
+    words = _choose_words(envelope, path)
     headline, text = _with_wait(words, envelope)
     html = render_page(
         "error.html",
@@ -109,9 +131,11 @@ def error_page(envelope: ErrorEnvelope, *, path: str, path_prefix: str) -> Html:
     return html._replace(headers={**html.headers, **NOT_INDEXED})
 
 
-def _choose_words(envelope: ErrorEnvelope) -> ErrorWords:
+def _choose_words(envelope: ErrorEnvelope, path: str) -> ErrorWords:
     if envelope.details.get("reason") == FOREIGN_FORM:
         return _FOREIGN_FORM
+    if envelope.http_status == 404:
+        return next((words for below, words in _NOT_FOUND_BELOW.items() if path.startswith(below)), WORDS[404])
     return _UNAUTHORIZED if envelope.http_status in (401, 403) else WORDS.get(envelope.http_status, _OTHER)
 
 

@@ -114,6 +114,7 @@ def test_another_consumer_finds_nothing(url: str, lab: Installation, ada: Consum
         answers += [eve.get(f"/inbox/{item}/{name}") for name in DOWNLOADS]
 
     assert [answer.status_code for answer in answers] == [404] * 4
+    assert "This is not in your inbox" in answers[0].text
     assert find_item(lab, ada)[1:] == (ReadState.UNREAD, "DELIVERED")
 
 

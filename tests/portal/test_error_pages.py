@@ -34,6 +34,8 @@ def visitor(lab: Installation) -> Iterator[httpx.Client]:
     [
         ("GET", "/nowhere", 404, "There is nothing at this address"),
         ("GET", "/v1/log/proofs/999999", 404, "There is nothing at this address"),
+        ("GET", "/u/no-such-name", 404, "There is no page of this name"),
+        ("GET", "/blog/no-such-post", 404, "There is no post at this address"),
         ("GET", "/v1/verify", 405, "This address is for programs"),
         ("GET", "/v1/issuers", 401, "This address needs a key"),
         ("GET", "/v1/log/entries?limit=zero", 400, "This request was refused"),

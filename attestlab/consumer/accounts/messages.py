@@ -19,7 +19,8 @@ def verification_mail(portal_url: str, token: str, *, until: datetime) -> MailTe
         _SUBJECT,
         f"Someone signed up with this address at {portal_url}.\n\n"
         f"{_link(portal_url, token, until)}"
-        "It asks for the password that was chosen. If it was not you, do nothing: the sign-up ends after a day.\n",
+        "The page asks for the password that was chosen. "
+        "If it was not you, do nothing: the sign-up ends after a day.\n",
     )
 
 
@@ -51,7 +52,7 @@ def further_address_mail(portal_url: str, token: str, *, until: datetime) -> Mai
         _SUBJECT,
         f"Someone added this address to their account at {portal_url}.\n\n"
         f"{_link(portal_url, token, until)}"
-        "It asks for the password of that account. If it was not you, do nothing.\n",
+        "The page asks for the password of that account. If it was not you, do nothing.\n",
     )
 
 
