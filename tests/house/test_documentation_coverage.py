@@ -4,6 +4,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Mapping
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +169,7 @@ def names_noun(text: str, noun: str) -> bool:
 
 
 def list_gaps(verb: Any, verbs: Mapping[str, object]) -> list[str]:
-    """What the docstring of a verb leaves out: a parameter, its errors, or the verb or error that it names."""
+    """What the docstring of a verb leaves out or says twice, and defaults that `help` shows as `<Algorithm...>`."""
     text = (inspect.getdoc(verb) or "").partition(">>> ")[0]
     if referred := REFERENCE.search(text):
         return [] if referred[1] in verbs else [referred[1]]
@@ -179,6 +180,8 @@ def list_gaps(verb: Any, verbs: Mapping[str, object]) -> list[str]:
     may_fail = bool(parameters) or TABLE.match(str(signature.return_annotation)) is not None
     if may_fail and not named and verb.__name__ not in WITHOUT_ERRORS:
         gaps.append("Raises")
+    gaps += [f"{section} twice" for section in ("Args", "Returns", "Raises") if text.count(f"\n{section}:\n") > 1]
+    gaps += [f"default of {name}" for name in parameters if isinstance(signature.parameters[name].default, Enum)]
     return gaps + [each for names in named for each in names.split(", ") if not is_error(each)]
 
 

@@ -789,7 +789,7 @@ class AsyncIssuerNoun:
         issuer: IssuerLike,
         kid: str,
         *,
-        alg: str = ...,
+        alg: str = "Ed25519",
         public_key_b64url: str | None = None,
         status: str = "active",
     ) -> KeyHandle:
@@ -805,7 +805,7 @@ class AsyncIssuerNoun:
     ) -> WithdrawnKeyHandle:
         """Report a key as compromised: attestations logged since then become INVALID."""
     async def create(
-        self, name: str, domain: str, *, alg: str | None = ..., kid: str | None = None, **profile: str
+        self, name: str, domain: str, *, alg: str | None = "Ed25519", kid: str | None = None, **profile: str
     ) -> AsyncIssuer:
         """Register an issuer, with a first key that the service holds; `alg=None` makes none."""
     async def df(self) -> pd.DataFrame:

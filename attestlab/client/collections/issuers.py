@@ -41,12 +41,15 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
         super().__init__(client, IssuerHandle)
 
     def create(
-        self, name: str, domain: str, *, alg: str | None = Algorithm.ED25519, kid: str | None = None, **profile: str
+        self,
+        name: str,
+        domain: str,
+        *,
+        alg: str | None = Algorithm.ED25519.value,
+        kid: str | None = None,
+        **profile: str,
     ) -> IssuerHandle:
         """Register an issuer, with a first key that the service holds; `alg=None` makes none.
-
-        Args:
-            profile: `legal_name`, `display_name`, `jurisdiction`, `primary_color`, `accent_color`, `logo_url`.
 
         Args:
             name: 1 to 200 characters.
@@ -114,7 +117,7 @@ class IssuerCollection(DatasetCollection[IssuerHandle]):
         issuer: IssuerLike,
         kid: str,
         *,
-        alg: str = Algorithm.ED25519,
+        alg: str = Algorithm.ED25519.value,
         public_key_b64url: str | None = None,
         status: str = "active",
     ) -> KeyHandle:

@@ -68,6 +68,9 @@ class LogCollection(RowForms):
     def entry(self, index: int) -> EntryHandle:
         """Return the entry at an index.
 
+        Args:
+            index: its place in the log, from 0.
+
         Returns:
             The bytes of the entry (`entry_b64`), the same parsed (`entry`), and its leaf hash.
 
