@@ -31,6 +31,8 @@ _NOT_YET = ("inputs_hash", "outputs_hash", "chain_ok", "latency_ms", "kid", "jws
 _render_open = RowRenderer(
     RunStepOut,
     PlannedStep,
+    computed=(),
+    parts={},
     step_id="id",
     depends_on=lambda step: list(step.depends_on),
     status=lambda _: OPEN,
