@@ -269,7 +269,7 @@ def delete_row(tx: Transaction, row: ProtectionRecord, context: AuditContext) ->
 def _find_received(tx: Transaction, request: ProtectionIn, account: PersonalAccount) -> UUID:
     """Return the attestation to show, which must be in the consumer's inbox."""
     attestation_id = request.attestation_id
-    if attestation_id is None or inbox_store.find_held(tx.exec, attestation_id, account_id=account.id) is None:
+    if attestation_id is None or inbox_store.find_item(tx.exec, attestation_id, account_id=account.id) is None:
         raise NotFound("inbox item with the attestation", attestation_id)
     _require_new(store.find_by_attestation(tx.exec, attestation_id, user_id=account.id))
     return attestation_id

@@ -28,7 +28,7 @@ def get_item(execute: Execute, item_id: UUID, *, account_id: UUID) -> InboxItemR
     return item
 
 
-def find_held(execute: Execute, attestation_id: UUID, *, account_id: UUID) -> InboxItemRecord | None:
+def find_item(execute: Execute, attestation_id: UUID, *, account_id: UUID) -> InboxItemRecord | None:
     """Return the item of an attestation that was delivered to an account, unless the account declined it."""
     held = (items.c.attestation_id == attestation_id, items.c.user_id == account_id)
     query = select(*items.c).where(*held, items.c.state == DeliveryState.DELIVERED.value)
