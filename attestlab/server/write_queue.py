@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from functools import partial
 from typing import Protocol, TypeVar, cast
@@ -20,23 +20,26 @@ from attestlab.attestations.metering.write_behind import WriteBehind
 from attestlab.core.db.group_commit import Foresee, GroupCommit, foresee_nothing
 from attestlab.core.db.group_commit.loop import LoopGroupCommit
 from attestlab.core.db.group_commit.thread import PendingWrite, ThreadGroupCommit, resolve_all
-from attestlab.core.db.transaction import Foreseen, Transaction
+from attestlab.core.db.transaction import Transaction
 from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError, RequestInFlight, Unavailable
-from attestlab.core.execution.long_verbs import DoneCall, TakesLongWrite, refer_long_writes
+from attestlab.core.execution.long_verbs import DoneCall, KeptCall, ServiceCall, TakesLongWrite, refer_long_writes
 from attestlab.core.execution.long_work import TakesLong, forbid_long_work
-from attestlab.core.execution.long_writes import LongWrites
+from attestlab.core.execution.long_writes import KeyedTry, LongWrites, keep_results
 from attestlab.core.limits.backlog_pacer import BacklogPacer
 from attestlab.installation import MAX_EXPIRIES_PER_WRITE, Installation
 from attestlab.lake.export_process import ExportProcess
 from attestlab.server import long_write_jobs
 from attestlab.server.profile_upgrade import ProfileUpgrade
+from attestlab.server.route_writes import foresee_write, run_write, store_response
 from attestlab.web import logging_setup
 from attestlab.web.executor import Executor
+from attestlab.web.idempotency import kept_results
 from attestlab.web.idempotency import keys as idempotency
+from attestlab.web.idempotency.kept_results import KeyOfResult
 from attestlab.web.idempotency.keys import IdempotencyKey
 from attestlab.web.request import Request
-from attestlab.web.response import CommittedError, Response
+from attestlab.web.response import Response
 from attestlab.web.routing import calls
 from attestlab.web.supervisor import Round, Supervisor
 
@@ -81,6 +84,7 @@ class WriteQueue:
             lab.settings,
             storage=lab.storage,
             clock=lab.clock,
+            keep=lambda tx, key, call: kept_results.keep(tx, cast(KeyOfResult, key), call, lab.keyring),
         )
         self.in_flight: set[bytes] = set()
         self.background = Supervisor()
@@ -160,18 +164,32 @@ class WriteQueue:
             if key is not None and (stored := await self._recall(key)) is not None:
                 return stored  # a completed write keeps its response, even if a retry would now fail
             raise
-        written = await self.write_briefly(
-            lambda tx: _run_write(tx, request, body, prepared, key, self.in_flight),
-            partial(_foresee_write, request, body, prepared, key),
-        )
+        job = partial(run_write, request=request, body=body, prepared=prepared, key=key, in_flight=self.in_flight)
+        foresee = partial(foresee_write, request, body, prepared, key)
+        try:
+            written = await self.write_briefly(job, foresee, key=key)
+        except AttestLabError:
+            if (kept := await self._recall_result(key)) is None:
+                raise
+            written = await self.write_briefly(
+                job, foresee, done=kept
+            )  # an earlier try has committed, and lost its answer
         return written.response()
 
-    async def write_briefly(self, job: Callable[[Transaction], Result], foresee: Foresee = foresee_nothing) -> Result:
+    async def write_briefly(
+        self,
+        job: Callable[[Transaction], Result],
+        foresee: Foresee = foresee_nothing,
+        *,
+        key: IdempotencyKey | None = None,
+        done: DoneCall | KeptCall | None = None,
+    ) -> Result:
         """Run a job in the next group commit; what takes long in it runs elsewhere first, without the writer's lock.
 
-        The child process makes a long write, a thread does other long work. Then the job runs again.
+        The child process makes a long write, a thread does other long work. Then the job runs again. With a `key` the
+        result of the long write is kept until the response is; `done` is a long write that was made already.
         """
-        done, is_worked_off = None, False
+        is_worked_off = False
         while True:
             try:
                 return await self.write(partial(_run_briefly, job, done, is_worked_off=is_worked_off), foresee)
@@ -181,16 +199,25 @@ class WriteQueue:
             except TakesLongWrite as error:
                 if done is not None:
                     raise
-                done = DoneCall(error.call, await self.long_writes.run_apart(error.call))
+                done = await self._make_long_write(error.call, key)
+
+    async def _make_long_write(self, call: ServiceCall, key: IdempotencyKey | None) -> DoneCall | KeptCall:
+        """Have the child process make a call, unless an earlier try of the request has."""
+        kept = await self._recall_result(key)
+        if kept is not None and kept.is_of(call):
+            return kept
+        result = await self.long_writes.run_apart(call, key=None if key is None else KeyOfResult.of(key))
+        return DoneCall(call, result)
 
     async def _run_async(self, request: Request, body: BaseModel | None, key: IdempotencyKey | None) -> Response:
         """Run an async route, which writes by itself; its response is stored afterwards."""
         if key is not None and (known := await self._recall(key)) is not None:
             return known
-        answer = calls.render(request, await calls.run_async(request, body))
         if key is None:
-            return answer
-        return await self.write(lambda tx: _store_response(tx, key, answer))
+            return calls.render(request, await calls.run_async(request, body))
+        with keep_results(KeyedTry(KeyOfResult.of(key), await self._recall_result(key))):
+            answer = calls.render(request, await calls.run_async(request, body))
+        return await self.write(lambda tx: store_response(tx, key, answer))
 
     async def _recall(self, key: IdempotencyKey) -> Response | None:
         def look_up() -> Response | None:
@@ -198,6 +225,15 @@ class WriteQueue:
                 return idempotency.lookup(connection, key)
 
         return await self.executor.read(look_up)
+
+    async def _recall_result(self, key: IdempotencyKey | None) -> KeptCall | None:
+        """Return the long write that an earlier try of a request committed without storing its response."""
+
+        def look_up() -> KeptCall | None:
+            with self.lab.storage.read() as connection:
+                return None if key is None else kept_results.recall(connection, key, self.lab.keyring)
+
+        return None if key is None else await self.executor.read(look_up)
 
     async def sweep_forever(self, completed_round: Round, *, every_s: float = SWEEP_INTERVAL_S) -> None:
         """Run periodic work every few seconds: expiries, billing, clean-up, status lists, exports."""
@@ -292,7 +328,7 @@ class WriteQueue:
 
 
 def _run_briefly(
-    job: Callable[[Transaction], Result], done: DoneCall | None, tx: Transaction, *, is_worked_off: bool
+    job: Callable[[Transaction], Result], done: DoneCall | KeptCall | None, tx: Transaction, *, is_worked_off: bool
 ) -> Result:
     """Run a job that makes no long write, and does no other long work unless a thread has done that."""
     with refer_long_writes(done), nullcontext() if is_worked_off else forbid_long_work():
@@ -306,72 +342,6 @@ def _pace_expiries() -> BacklogPacer:
         max_batch=MAX_EXPIRIES_PER_WRITE,
         reduction_per_waiter=EXPIRIES_PER_QUEUED_WRITE,
     )
-
-
-class WrittenResponse:
-    """The response of a write: complete once the log has sequenced the write's entries, or an error."""
-
-    __slots__ = ("_outcome",)
-
-    def __init__(self, outcome: Response | AttestLabError | None = None) -> None:
-        self._outcome = outcome
-
-    def complete(self, response: Response) -> None:
-        """Set the response."""
-        self._outcome = response
-
-    def response(self) -> Response:
-        """Return the response, after the commit.
-
-        Raises:
-            AttestLabError: the write was rejected, and its changes are kept.
-        """
-        if isinstance(self._outcome, AttestLabError):
-            raise self._outcome
-        assert self._outcome is not None, "the write has no response before its commit"
-        return self._outcome
-
-
-def _foresee_write(
-    request: Request, body: BaseModel | None, prepared: object, key: IdempotencyKey | None, foreseen: Foreseen
-) -> None:
-    """Name what the write of a route and its idempotency key will read."""
-    if key is not None:
-        idempotency.foresee(foreseen, key)
-    calls.foresee_write(request, body, prepared, foreseen)
-
-
-def _run_write(
-    tx: Transaction,
-    request: Request,
-    body: BaseModel | None,
-    prepared: object,
-    key: IdempotencyKey | None,
-    in_flight: Collection[bytes],
-) -> WrittenResponse:
-    if key is not None and (known := idempotency.reserve(tx, key, group_record_ids=in_flight)) is not None:
-        return WrittenResponse(known)
-    result = calls.run_write(tx, request, body, prepared)
-    if isinstance(result, CommittedError):
-        return WrittenResponse(result.error)
-    written = WrittenResponse()
-
-    def finish() -> None:
-        response = calls.render(request, calls.finish_write(request, result))
-        written.complete(response)
-        if key is not None:
-            idempotency.store_response(tx, key, response)
-
-    tx.after_sequencing(finish)
-    return written
-
-
-def _store_response(tx: Transaction, key: IdempotencyKey, answer: Response) -> Response:
-    """Store a response and return the stored one, which may be that of another process that was faster."""
-    known = idempotency.reserve(tx, key, group_record_ids=[key.record_id])
-    if known is None:
-        idempotency.store_response(tx, key, answer)
-    return known or answer
 
 
 def _consume_error(probe: asyncio.Future[None]) -> None:

@@ -28,6 +28,7 @@ from attestlab.agents.store import agents
 from attestlab.core.clock import FixedClock
 from attestlab.core.db.storage import Storage
 from attestlab.core.encoding import format_time
+from attestlab.core.errors import Unavailable
 from attestlab.core.execution.long_writes import ChildCall
 from attestlab.core.execution.worker_processes import WorkerProcesses
 from attestlab.installation import Installation
@@ -244,6 +245,63 @@ def test_a_process_that_dies_changes_nothing(
     monkeypatch.undo()
 
 
+@pytest.mark.both_engines
+@pytest.mark.parametrize("verb", ["kill", "revoke", "suspend", "compromise", "delegation"])
+def test_a_repeated_key_gets_the_answer_of_an_end_whose_server_was_killed_before_it(
+    client: httpx.Client, queues: list[WriteQueue], monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    """The process committed; the server is gone before it stores the response."""
+    root, delegation = make_tree(client)
+    path = {
+        "compromise": f"{AGENTS}/{root['id']}/keys/{root['key_id']}/compromise",
+        "delegation": f"{DELEGATIONS}/{delegation['delegation_id']}/revoke",
+    }.get(verb, f"{AGENTS}/{root['id']}/{verb}")
+    headers = {"Idempotency-Key": f"the end by {verb}"}
+    with monkeypatch.context() as patch:
+        patch.setattr(queues[0].long_writes, "_perform", _perform_and_die_later)
+        patch.setattr(queues[0], "_recall_result", _recall_nothing)
+        lost = client.post(path, json=WHY, headers=headers)
+    other = client.post(path, json={"reason": "another one"}, headers=headers)
+    again, replayed = (client.post(path, json=WHY, headers=headers) for _ in range(2))
+    without_key = client.post(path, json=WHY)
+
+    assert lost.status_code == 503, lost.text
+    assert other.status_code == 422, other.text
+    assert (again.status_code, replayed.content) == (200, again.content), again.text
+    assert without_key.status_code == 409, without_key.text
+    if verb == "kill":
+        counts = [again.json()[name] for name in ("terminated_sessions", "revoked_descendants", "revoked_delegations")]
+        assert (counts, again.json()["agent"]["status"]) == ([2, 1, 1], "revoked")
+
+
+@pytest.mark.both_engines
+def test_a_process_that_dies_after_its_commit_costs_no_answer(
+    client: httpx.Client, queues: list[WriteQueue], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, _ = make_tree(client)
+    with monkeypatch.context() as patch:
+        patch.setattr(queues[0].long_writes, "_perform", _perform_and_die_later)
+        revoked = client.post(f"{AGENTS}/{root['id']}/revoke", json=WHY, headers={"Idempotency-Key": "dies late"})
+
+    assert (revoked.status_code, revoked.json()["status"]) == (200, "revoked")
+
+
+@pytest.mark.both_engines
+def test_a_repeated_key_gets_the_answer_of_a_kill_inside_the_server_whose_response_was_not_stored(
+    client: httpx.Client, queues: list[WriteQueue], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifecycle, "MAX_ROWS_INSIDE", 200)
+    root, _ = make_tree(client)
+    headers = {"Idempotency-Key": "a small kill"}
+    with monkeypatch.context() as patch:
+        patch.setattr(queues[0], "write", _refuse_to_write)
+        lost = client.post(f"{AGENTS}/{root['id']}/kill", json=WHY, headers=headers)
+    again = client.post(f"{AGENTS}/{root['id']}/kill", json=WHY, headers=headers)
+
+    assert (lost.status_code, read_status(client, root)) == (503, "revoked")
+    assert (again.status_code, again.json()["terminated_sessions"]) == (200, 2)
+
+
 def test_writers_of_the_server_wait_for_a_long_write_without_a_limit(
     clients: TenantClients, client: httpx.Client, queues: list[WriteQueue], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -352,3 +410,18 @@ def _perform_when_allowed(settings: Settings, call: ChildCall) -> object:
     (settings.data / BEGUN).touch()
     wait_until((settings.data / GO_ON).exists, True)
     return long_write_jobs.perform(settings, call)
+
+
+def _perform_and_die_later(settings: Settings, call: ChildCall) -> object:
+    """Run the verb, and die by SIGKILL after its commit, before the server hears of it."""
+    long_write_jobs.perform(settings, call)
+    os.kill(os.getpid(), signal.SIGKILL)
+    return None
+
+
+async def _recall_nothing(_key: object) -> None:
+    """Find no result, as a server that is gone."""
+
+
+async def _refuse_to_write(*_arguments: object) -> None:
+    raise Unavailable("The server is gone.")

@@ -65,11 +65,30 @@ class DoneCall(NamedTuple):
     call: ServiceCall
     result: object
 
+    def is_of(self, call: ServiceCall) -> bool:
+        """Whether it is this call."""
+        return self.call == call
+
+
+class KeptCall(NamedTuple):
+    """A committed call of an earlier try of the same request, whose result was kept with the idempotency key.
+
+    The key stands for the arguments: those that a try makes by itself, such as a new key, differ.
+    """
+
+    service: type[object]
+    verb: str
+    result: object
+
+    def is_of(self, call: ServiceCall) -> bool:
+        """Whether it is this call, of the same request."""
+        return (self.service, self.verb) == (type(call.service), call.verb)
+
 
 class _Referral(NamedTuple):
-    """How the long writes of a job run; `done` is the one that the child process has made for it."""
+    """How the long writes of a job run; `done` is the one that was made for it."""
 
-    done: DoneCall | None
+    done: DoneCall | KeptCall | None
 
 
 _REFERRAL: ContextVar[_Referral | None] = ContextVar("long writes run in the child process", default=None)
@@ -84,7 +103,7 @@ class TakesLongWrite(Unavailable):
 
 
 @contextmanager
-def refer_long_writes(done: DoneCall | None = None) -> Iterator[None]:
+def refer_long_writes(done: DoneCall | KeptCall | None = None) -> Iterator[None]:
     """Refer the long writes of a block to the child process, except the one that is `done`."""
     token = _REFERRAL.set(_Referral(done))
     try:
@@ -107,7 +126,7 @@ def long_write(is_long: IsLong) -> Callable[[Callable[P, Result]], Callable[P, R
                 return verb(*arguments, **named)
             rest = {name: value for name, value in named.items() if name != "tx"}
             call = ServiceCall(arguments[0], verb.__name__, arguments[1:], rest)
-            if referral.done is not None and referral.done.call == call:
+            if referral.done is not None and referral.done.is_of(call):
                 return cast(Result, referral.done.result)
             if call.is_long(tx.exec):
                 raise TakesLongWrite(call)
