@@ -230,16 +230,24 @@ class DashboardView(pn.viewable.Viewer):
         self._watching = self._start(self._count_forever()) if self._counted else None
 
     async def _count_forever(self) -> None:
-        while True:
-            for page in self._counted:
-                await self._count_waiting(page)
-            await asyncio.sleep(WAITING_INTERVAL_S)
+        with suppress(AuthInvalid):
+            while True:
+                for page in self._counted:
+                    await self._count_waiting(page)
+                await asyncio.sleep(WAITING_INTERVAL_S)
+        self._on_ended()
 
     async def _count_waiting(self, page: AnyPage) -> None:
-        """Send the badge of a page; what cannot be counted leaves it as it is."""
+        """Send the badge of a page; what cannot be counted leaves it as it is.
+
+        Raises:
+            AuthInvalid: the session has ended.
+        """
         assert page.count_waiting is not None  # `_counted` has no other page
         try:
             number = await run_verb(partial(page.count_waiting, self._lab))
+        except AuthInvalid:
+            raise
         except (AttestLabError, VerbCancelled):
             return
         self._send({"do": "badge", "path": page.path, "number": number})

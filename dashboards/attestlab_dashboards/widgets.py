@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from markupsafe import Markup
 
@@ -12,6 +12,7 @@ from attestlab_dashboards import icons
 from attestlab_dashboards.formats import count
 from attestlab_dashboards.safe import NOTHING, html, join
 
+R = TypeVar("R")
 Tone = Literal["good", "warn", "bad", "calm", "info"]
 PAGE_ROWS: Final = 25
 SHORT_PAGE_ROWS: Final = 10  # of a table among other cards
@@ -142,6 +143,37 @@ def table(
         head=head,
         body=body,
     )
+
+
+def paged_table(
+    columns: Sequence[TableColumn],
+    found: Sequence[R],
+    draw_row: Callable[[R], Sequence[Markup]],
+    *,
+    page: int,
+    page_ev: str,
+    caption: str,
+    key_of: Callable[[R], str],
+    mark_of: Callable[[R], str] | None = None,
+    row_ev: str = "",
+    sorted_by: str = "",
+    sort_ev: str = "sort",
+) -> Markup:
+    """Draw a page of what was found, at most ten rows, and the pager; a page after the last one is the last one."""
+    pages = count_pages(len(found), SHORT_PAGE_ROWS)
+    page = min(page, pages)
+    shown = found[(page - 1) * SHORT_PAGE_ROWS : page * SHORT_PAGE_ROWS]
+    listed = table(
+        columns,
+        [draw_row(each) for each in shown],
+        caption=caption,
+        keys=[key_of(each) for each in shown],
+        marks=[mark_of(each) for each in shown] if mark_of else (),
+        row_ev=row_ev,
+        sorted_by=sorted_by,
+        sort_ev=sort_ev,
+    )
+    return join([listed, pager(page, pages, ev=page_ev)])
 
 
 def option_list(choices: Iterable[tuple[str, str | Markup]], chosen: str = "") -> Markup:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MAX_LISTED: Final = 1_000  # people, keys and sessions, the newest of each
 Row = TypeVar("Row", PersonHandle, ApiKeyHandle)
-_STATES: Final[Mapping[str, tuple[str, ...]]] = {
+STATUSES: Final[Mapping[str, tuple[str, ...]]] = {
     "active": ("ACTIVE",),
     "invited": ("INVITED",),
     "ended": ("REMOVED", "REVOKED", "EXPIRED"),
@@ -99,7 +99,7 @@ def is_idle(at: datetime | None, now: datetime) -> bool:
 
 
 def _is_chosen(row: PersonHandle | ApiKeyHandle, state: AccessState, now: datetime) -> bool:
-    if state.state and row.status not in _STATES[state.state]:
+    if state.state and row.status not in STATUSES[state.state]:
         return False
     match state.use:
         case "never":

@@ -10,8 +10,8 @@ import pytest
 from attestlab.core.errors import AuthInvalid, PermissionDenied, ValidationFailed
 from attestlab.orgs.rules import Plan, Scope
 from attestlab_dashboards.access.page import ACTIONS
-from attestlab_dashboards.access.panes.keys import export_keys
-from attestlab_dashboards.access.panes.people import export_people
+from attestlab_dashboards.access.panes.keys import export_keys, write_keys_python
+from attestlab_dashboards.access.panes.people import export_people, write_people_python
 from attestlab_dashboards.access.panes.sessions import export_sessions
 from attestlab_dashboards.access.panes.trail import export_trail, write_trail_sql
 from attestlab_dashboards.access.state import AccessState
@@ -38,6 +38,30 @@ def test_the_filters_choose_people_and_keys(members: Members) -> None:
     assert len(export_keys(members.owner, AccessState(use="never"))) == 2
     assert draw(members.owner, "keys", use="recent").endswith("None has this use. Reset all")
     assert len(export_sessions(members.owner, AccessState())) == 2
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {},
+        {"state": "ended"},
+        {"use": "never"},
+        {"use": "recent"},
+        {"use": "idle"},
+        {"role": "member", "state": "active"},
+    ],
+    ids=str,
+)
+def test_copied_python_reads_the_rows_that_the_tables_list(members: Members, filters: dict[str, str]) -> None:
+    members.owner.api_keys.revoke(members.key.id, "a test")
+    state = AccessState(**filters)
+
+    for write, export in ((write_people_python, export_people), (write_keys_python, export_keys)):
+        *before, last = write(state).splitlines()
+        names: dict[str, object] = {"lab": members.owner}
+        exec("\n".join(before), names)  # what a person pastes into a cell
+        copied = eval(last, names)
+        assert sorted(copied["name"]) == sorted(each.name for each in export(members.owner, state))
 
 
 @pytest.mark.parametrize("role", ["analyst", "admin"])

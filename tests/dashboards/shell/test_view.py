@@ -173,6 +173,19 @@ def test_the_navigation_counts_again_what_waits_until_the_window_is_closed(
     assert badges[:3] == [("log", 2), ("log", 0), ("log", 7)]
 
 
+def test_a_session_that_has_ended_is_noticed_by_the_next_count(open_window: Callable[..., Window]) -> None:
+    def count_waiting(_lab: Lab) -> int:
+        raise AuthInvalid
+
+    async def story() -> Window:
+        window = open_window(lambda _lab, state: state.word, count_waiting=count_waiting)
+        window.receive({"hello": ""})
+        await window.finish()
+        return window
+
+    assert asyncio.run(story()).ended == 1
+
+
 def test_a_page_that_a_person_may_not_see_counts_nothing(open_window: Callable[..., Window]) -> None:
     async def story() -> Window:
         window = open_window(lambda _lab, state: state.word, page_scope="write", count_waiting=lambda _lab: 2)

@@ -11,14 +11,15 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.collections.api_keys import ApiKeyHandle
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
+from attestlab_dashboards.access.copying import write_filtered
 from attestlab_dashboards.access.filters import draw_closed, draw_nothing_found
 from attestlab_dashboards.access.register import AccessRegister, load_register
 from attestlab_dashboards.access.state import AccessState
 from attestlab_dashboards.access.words import draw_few_scopes, draw_last_use, draw_status
 from attestlab_dashboards.formats import plural, time_tag
 from attestlab_dashboards.pages import Pane
-from attestlab_dashboards.safe import html, join
-from attestlab_dashboards.widgets import SHORT_PAGE_ROWS, TableColumn
+from attestlab_dashboards.safe import html
+from attestlab_dashboards.widgets import TableColumn
 
 _COLUMNS: Final = (
     TableColumn("Key", sort="name"),
@@ -50,19 +51,18 @@ def draw_keys(register: AccessRegister, state: AccessState) -> Markup:
     found = register.find_keys(state)
     if not found:
         return draw_nothing_found("key", state)
-    pages = widgets.count_pages(len(found), SHORT_PAGE_ROWS)
-    page = min(state.keys_page, pages)
-    shown = found[(page - 1) * SHORT_PAGE_ROWS : page * SHORT_PAGE_ROWS]
-    listed = widgets.table(
+    return widgets.paged_table(
         _COLUMNS,
-        [_draw_row(key, register) for key in shown],
+        found,
+        lambda key: _draw_row(key, register),
+        page=state.keys_page,
+        page_ev="keys_page",
         caption="API keys",
-        keys=[f"key:{key.id}" for key in shown],
+        key_of=lambda key: f"key:{key.id}",
         row_ev="who",
         sorted_by=state.keys_sort,
         sort_ev="keys_sort",
     )
-    return join([listed, widgets.pager(page, pages, ev="keys_page")])
 
 
 def _draw_row(key: ApiKeyHandle, register: AccessRegister) -> list[Markup]:
@@ -88,9 +88,9 @@ def export_keys(lab: Lab, state: AccessState) -> Records[ApiKeyHandle]:
     return Records(load_register(lab, state).find_keys(state), ApiKeyHandle)
 
 
-def write_keys_python(_state: AccessState) -> str:
-    """Write the call of the facade that lists them."""
-    return "lab.api_keys.list().df()"
+def write_keys_python(state: AccessState) -> str:
+    """Write Python that lists them."""
+    return write_filtered("lab.api_keys.list()", "keys", state)
 
 
 PANE: Final = Pane(

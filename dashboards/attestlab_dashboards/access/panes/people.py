@@ -11,14 +11,15 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.collections.people import PersonHandle
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards import widgets
+from attestlab_dashboards.access.copying import write_filtered
 from attestlab_dashboards.access.filters import draw_nothing_found
 from attestlab_dashboards.access.register import MAX_LISTED, AccessRegister, load_register
 from attestlab_dashboards.access.state import AccessState
 from attestlab_dashboards.access.words import draw_last_use, draw_roles, draw_status
 from attestlab_dashboards.formats import count, plural
 from attestlab_dashboards.pages import Pane
-from attestlab_dashboards.safe import NOTHING, html, join
-from attestlab_dashboards.widgets import SHORT_PAGE_ROWS, TableColumn
+from attestlab_dashboards.safe import NOTHING, html
+from attestlab_dashboards.widgets import TableColumn
 
 _COLUMNS: Final = (
     TableColumn("Person", sort="name"),
@@ -42,18 +43,17 @@ def draw_people(register: AccessRegister, state: AccessState) -> Markup:
     found = register.find_people(state)
     if not found:
         return draw_nothing_found("person", state)
-    pages = widgets.count_pages(len(found), SHORT_PAGE_ROWS)
-    page = min(state.page, pages)
-    shown = found[(page - 1) * SHORT_PAGE_ROWS : page * SHORT_PAGE_ROWS]
-    listed = widgets.table(
+    return widgets.paged_table(
         _COLUMNS,
-        [_draw_row(person, register) for person in shown],
+        found,
+        lambda person: _draw_row(person, register),
+        page=state.page,
+        page_ev="page",
         caption="People",
-        keys=[f"person:{person.id}" for person in shown],
+        key_of=lambda person: f"person:{person.id}",
         row_ev="who",
         sorted_by=state.sort,
     )
-    return join([listed, widgets.pager(page, pages, ev="page")])
 
 
 def _draw_row(person: PersonHandle, register: AccessRegister) -> list[Markup]:
@@ -85,9 +85,9 @@ def export_people(lab: Lab, state: AccessState) -> Records[PersonHandle]:
     return Records(load_register(lab, state).find_people(state), PersonHandle)
 
 
-def write_people_python(_state: AccessState) -> str:
-    """Write the call of the facade that lists them."""
-    return "lab.people.list().df()"
+def write_people_python(state: AccessState) -> str:
+    """Write Python that lists them."""
+    return write_filtered("lab.people.list()", "people", state, role=state.role)
 
 
 PANE: Final = Pane(

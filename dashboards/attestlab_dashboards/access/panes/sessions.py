@@ -18,7 +18,7 @@ from attestlab_dashboards.access.words import draw_last_use
 from attestlab_dashboards.formats import plural, time_tag
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import html, join
-from attestlab_dashboards.widgets import SHORT_PAGE_ROWS, TableColumn
+from attestlab_dashboards.widgets import TableColumn
 
 _COLUMNS: Final = (
     TableColumn("Person"),
@@ -39,19 +39,19 @@ def draw_sessions(register: AccessRegister, state: AccessState) -> Markup:
     """Draw a page of the sessions, and the way to those of agents."""
     if register.sessions is None:
         return draw_closed("sessions")
-    pages = widgets.count_pages(len(register.sessions), SHORT_PAGE_ROWS)
-    page = min(state.sessions_page, pages)
-    shown = register.sessions[(page - 1) * SHORT_PAGE_ROWS : page * SHORT_PAGE_ROWS]
-    listed = widgets.table(
+    listed = widgets.paged_table(
         _COLUMNS,
-        [_draw_row(session, register) for session in shown],
+        register.sessions,
+        lambda session: _draw_row(session, register),
+        page=state.sessions_page,
+        page_ev="sessions_page",
         caption="Sessions",
-        keys=[f"person:{session.user_id}" for session in shown],
+        key_of=lambda session: f"person:{session.user_id}",
         row_ev="who",
-        marks=[f"session-{session.id}" for session in shown],
+        mark_of=lambda session: f"session-{session.id}",
     )
     agents = html('<p class="ac-agents"><a href="agents">Sessions of agents</a></p>')
-    return join([listed, widgets.pager(page, pages, ev="sessions_page"), agents])
+    return join([listed, agents])
 
 
 def _draw_row(session: SessionHandle, register: AccessRegister) -> list[Markup]:
