@@ -11,27 +11,29 @@ from markupsafe import Markup
 from attestlab_dashboards import icons
 from attestlab_dashboards.formats import count
 from attestlab_dashboards.safe import NOTHING, html, join
+from attestlab_dashboards.sparklines import draw_sparkline
 
 R = TypeVar("R")
 Tone = Literal["good", "warn", "bad", "calm", "info"]
 PAGE_ROWS: Final = 25
 SHORT_PAGE_ROWS: Final = 10  # of a table among other cards
 MAX_COLUMNS: Final = 12
-_SPARK_WIDTH, _SPARK_HEIGHT = 74, 30  # units of a sparkline's viewBox
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kpi:
     """A tile of the KPI strip: a label, a value with its note, and the values of its sparkline, oldest first.
 
-    With `rows`, the key of a pane, its label is a button that shows the rows of the number there: it sends the event
-    `ev` with `v`, if there is one, and moves the focus to the pane.
+    `times` are the words of the values' times, which the tips of its line show. With `rows`, the key of a pane, its
+    label is a button that shows the rows of the number there: it sends the event `ev` with `v`, if there is one, and
+    moves the focus to the pane.
     """
 
     label: str
     value: str | Markup
     note: str | Markup = ""
     values: Sequence[float] = ()
+    times: Sequence[str] = ()
     tone: Tone = "calm"
     rows: str = ""
     ev: str = ""
@@ -250,7 +252,7 @@ def _tile(tile: Kpi) -> Markup:
         label=_draw_label(tile),
         value=tile.value,
         note=tile.note,
-        line=_sparkline(tile.values, tile.tone) if len(tile.values) > 1 else NOTHING,
+        line=draw_sparkline(tile.label, tile.values, tile.times, tile.tone) if len(tile.values) > 1 else NOTHING,
     )
 
 
@@ -262,20 +264,6 @@ def _draw_label(tile: Kpi) -> Markup:
         rows=tile.rows,
         label=tile.label,
         event=html(' data-ev="{ev}" data-v="{v}"', ev=tile.ev, v=tile.v) if tile.ev else NOTHING,
-    )
-
-
-def _sparkline(values: Sequence[float], tone: Tone) -> Markup:
-    low, high = min(values), max(values)
-    span, step = (high - low) or 1.0, _SPARK_WIDTH / (len(values) - 1)
-    points = [
-        f"{place * step:.1f},{_SPARK_HEIGHT * (1 - (value - low) / span):.1f}" for place, value in enumerate(values)
-    ]
-    return html(
-        '<svg class="sp {tone}" viewBox="0 0 74 30" preserveAspectRatio="none" aria-hidden="true">'
-        '<polyline points="{points}"/></svg>',
-        tone=tone,
-        points=" ".join(points),
     )
 
 

@@ -17,32 +17,40 @@ from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.widgets import Kpi, part_of
 
 
-def draw_tiles(counts: FleetCounts, _state: AgentsState) -> Markup:
-    """Draw the tiles."""
+def draw_tiles(counts: FleetCounts, state: AgentsState) -> Markup:
+    """Draw the tiles; a number of findings leads to its agents, whom the page is then narrowed to."""
     return widgets.kpi_strip(
         [
             Kpi(
                 label="May act",
                 value=part_of(counts.active, counts.agents),
                 note=f"{count(counts.suspended)} suspended, {count(counts.revoked)} revoked",
-            ),
-            Kpi(label="Open sessions", value=count(counts.sessions), note=f"of {plural(counts.working, 'agent')}"),
-            Kpi(
-                label="No person answers",
-                value=part_of(counts.ownerless, counts.standing),
-                note="no owner, or one who left",
+                rows="fleet",
+                ev="status",
+                v="active",
             ),
             Kpi(
-                label="Old keys",
-                value=part_of(counts.old_key, counts.standing),
-                note=f"in use for over {OLD_KEY_DAYS} days",
+                label="Open sessions",
+                value=count(counts.sessions),
+                note=f"of {plural(counts.working, 'agent')}",
+                rows="sessions",
             ),
-            Kpi(
-                label="Idle",
-                value=part_of(counts.idle, counts.standing),
-                note=f"no session for {IDLE_DAYS} days",
-            ),
+            _draw_finding("No person answers", "ownerless", counts, state, "no owner, or one who left"),
+            _draw_finding("Old keys", "old_key", counts, state, f"in use for over {OLD_KEY_DAYS} days"),
+            _draw_finding("Idle", "idle", counts, state, f"no session for {IDLE_DAYS} days"),
         ]
+    )
+
+
+def _draw_finding(label: str, finding: str, counts: FleetCounts, state: AgentsState, note: str) -> Kpi:
+    """Draw how many agents have a finding; its event is left out where they are chosen, as it would drop them."""
+    return Kpi(
+        label=label,
+        value=part_of(getattr(counts, finding), counts.standing),
+        note=note,
+        rows="review",
+        ev="" if state.finding == finding else "finding",
+        v=finding,
     )
 
 

@@ -70,7 +70,7 @@ def draw_tiles(change: Change) -> Markup:
     witnesses = len(change.witnesses)
     return kpi_strip(
         (
-            Kpi(label="Entries", value=count(change.newer.size), note=_tell_growth(change)),
+            Kpi(label="Entries", value=count(change.newer.size), note=_tell_growth(change), rows="entries"),
             Kpi(
                 label="Root",
                 value=html(
@@ -79,8 +79,11 @@ def draw_tiles(change: Change) -> Markup:
                     short=shorten_hash(change.newer.root),
                 ),
                 note="SHA-256 over every entry",
+                rows="change",
             ),
-            Kpi(label="Signed", value=draw_age(signed.timestamp, change.now), note=utc(signed.timestamp)),
+            Kpi(
+                label="Signed", value=draw_age(signed.timestamp, change.now), note=utc(signed.timestamp), rows="change"
+            ),
             Kpi(
                 label="Witnesses",
                 value=count(witnesses),

@@ -77,12 +77,15 @@ def _draw_tiles(data: Summary, report: SimulationHandle) -> Markup:
             value=count(report.decided),
             note=_describe_window(report),
             values=[t.decisions for t in times],
+            rows="matrix",
         ),
         widgets.Kpi(
             label="Changed",
             value=count(opened + closed),
             note=html("{share} of all", share=percent(opened + closed, report.decided)),
             values=[t.opened + t.closed for t in times],
+            rows="changes",
+            ev="changed",
         ),
         widgets.Kpi(
             label="DENY to ALLOW",
@@ -90,17 +93,24 @@ def _draw_tiles(data: Summary, report: SimulationHandle) -> Markup:
             note=_draw_danger(opened, report.decided),
             values=[t.opened for t in times] if opened else [],
             tone="bad",
+            rows="changes",
+            ev="changed",
+            v="allowed",
         ),
         widgets.Kpi(
             label="ALLOW to DENY",
             value=count(closed),
             note=html("{share} of all", share=percent(closed, report.decided)),
             values=[t.closed for t in times] if closed else [],
+            rows="changes",
+            ev="changed",
+            v="denied",
         ),
         widgets.Kpi(
             label="More denials" if more >= 0 else "Fewer denials",
             value=count(abs(more)),
             note=html("{share} of all", share=percent(abs(more), report.decided)),
+            rows="matrix",
         ),
     ]
     return widgets.kpi_strip(tiles)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from markupsafe import Markup
@@ -11,6 +12,7 @@ from attestlab_dashboards.formats import count
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk.overview import READS, RiskOverview, RiskTotals, copy_overview_sql, load_overview
 from attestlab_dashboards.risk.state import RiskState
+from attestlab_dashboards.risk.words import write_step
 from attestlab_dashboards.safe import html
 from attestlab_dashboards.widgets import Kpi, Tone, kpi_strip
 
@@ -20,6 +22,7 @@ def draw_kpis(overview: RiskOverview, state: RiskState) -> Markup:
     now, before, steps = overview.now, overview.before, overview.steps
     words = "the time before" if "time" in state.active_filters else state.shown_window.before
     open_now, open_before, open_cases = overview.open_cases
+    times = [write_step(overview.period.time_of(step), overview.period) for step in overview.period.steps]
     tiles = [
         _tile("Signals", now.signals, before.signals, [each.signals for each in steps], words, "-signals"),
         _tile("Escalated", now.escalated, before.escalated, [each.escalated for each in steps], words, "-escalated"),
@@ -34,7 +37,7 @@ def draw_kpis(overview: RiskOverview, state: RiskState) -> Markup:
             tone="bad" if open_now > open_before else "info",
         ),
     ]
-    return kpi_strip(tiles)
+    return kpi_strip([replace(tile, times=times) for tile in tiles])
 
 
 def _tile(label: str, now: int, before: int, values: Sequence[float], words: str, sort: str) -> Kpi:
@@ -63,6 +66,7 @@ def _median_tile(now: RiskTotals, before: RiskTotals, steps: Sequence[RiskTotals
         note=_draw_change(change, False, f"vs {words}") if change else f"none in {words}",
         values=[each.median or 0.0 for each in steps],
         tone=tone,
+        rows="when",
     )
 
 

@@ -1,7 +1,8 @@
-"""The tiles: today's use, the fullest count, the day on which a limit is reached, the next invoice."""
+"""The tiles: today's use, the fullest count, when a limit is reached, the next invoice; each leads to its rows."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from markupsafe import Markup
@@ -39,12 +40,17 @@ def draw_tiles(report: UsageReport, _state: UsageState) -> Markup:
 def _draw_meter(overview: UsageOverview, meter: str) -> Kpi:
     item = overview.get_item(meter)
     busiest = overview.find_busiest(meter)
+    shown = overview.list_shown(meter, _SPARK_DAYS)
     most = f"at most {count(busiest.used)} in four weeks"
     return Kpi(
         label=f"{meter.capitalize()} today",
         value=_of(item),
         note=most if item.percent is None else f"{item.percent} %; {most}",
-        values=[day.used for day in overview.list_shown(meter, _SPARK_DAYS)],
+        values=[day.used for day in shown],
+        times=[write_date(day.day, overview.today) for day in shown],
+        rows="days",
+        ev="meter",
+        v=meter,
     )
 
 
@@ -52,10 +58,13 @@ def _draw_fullest(overview: UsageOverview) -> Kpi:
     """Draw the resource that is counted, not used by the day, and has the least room."""
     counted = [item for item in overview.usage.items if item.resource not in METERS and item.percent is not None]
     if not counted:
-        return Kpi(label="Fullest of the other limits", value="none", note="nothing else is limited")
+        return Kpi(label="Fullest of the other limits", value="none", note="nothing else is limited", rows="limits")
     item = max(counted, key=lambda each: each.percent or 0)
     return Kpi(
-        label="Fullest of the other limits", value=_of(item), note=f"{write_resource(item.resource)}, {item.percent} %"
+        label="Fullest of the other limits",
+        value=_of(item),
+        note=f"{write_resource(item.resource)}, {item.percent} %",
+        rows="limits",
     )
 
 
@@ -70,12 +79,16 @@ def _draw_reached(overview: UsageOverview) -> Kpi:
     }
     if forecast.outlook in words:
         value, note = words[forecast.outlook]
-        return Kpi(label="Limit reached", value=value, note=note)
+        return _lead(Kpi(label="Limit reached", value=value, note=note), meter)
     assert forecast.day is not None, "the other outlooks have a day"
     when = "within" if forecast.outlook is Outlook.WITHIN else "not within"
-    return Kpi(
-        label="Limit reached", value=write_date(forecast.day, overview.today), note=f"{meter}; {when} this period"
-    )
+    value = write_date(forecast.day, overview.today)
+    return _lead(Kpi(label="Limit reached", value=value, note=f"{meter}; {when} this period"), meter)
+
+
+def _lead(tile: Kpi, meter: str) -> Kpi:
+    """Let a tile lead to the forecast of a meter."""
+    return replace(tile, rows="forecast", ev="meter", v=meter)
 
 
 def _draw_invoice(overview: UsageOverview) -> Kpi:
@@ -85,6 +98,7 @@ def _draw_invoice(overview: UsageOverview) -> Kpi:
         label="Next invoice",
         value=format_money(draft.amount_minor, draft.currency),
         note=f"on {day}; plan {overview.subscription.plan}",
+        rows="invoices",
     )
 
 
