@@ -33,7 +33,8 @@ def open_registration(state: IssuerState, _value: str) -> IssuerState:
 
 EVENTS: Final[Mapping[str, Reducer[IssuerState]]] = {
     **{name: set_parameter(name, resets=_PAGES) for name in ("status", "tier", "risk", "jurisdiction")},
-    **{name: set_parameter(name) for name in (*_PAGES, "trail_page", "since", "endpoint", "issuer")},
+    **{name: set_parameter(name) for name in (*_PAGES, "trail_page", "since", "listed", "issuer")},
+    "endpoint": set_parameter("endpoint", resets=["listed"]),
     "range": set_parameter("range", resets=["page"]),
     "changed": show_changed,
     "clear": clear_filters((*FILTERS, "range"), resets=_PAGES),

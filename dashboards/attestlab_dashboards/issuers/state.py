@@ -32,6 +32,7 @@ FILTERS: Final = ("status", "tier", "risk", "jurisdiction", "changed")
 ISSUER_ASKS: Final = ("suspend", "reinstate", "revoke", "tier", "risk")
 KEY_ASKS: Final = ("rotate", "revoke_key", "lose")
 REQUEST_ASKS: Final = ("approve", "reject", "execute")
+LISTED: Final = (10, 25, 100)  # webhook deliveries, by "more"
 RESEND: Final = "resend"  # a webhook delivery
 ADD: Final = "add"  # the one question that is about no object yet
 
@@ -98,6 +99,7 @@ class IssuerState(PageState):
     since = moment(doc="The time of the loss of that key.")
     issuer = object_id(doc="The issuer of the open drawer.")
     endpoint = object_id(doc="The webhook endpoint whose deliveries are shown.")
+    listed = choice(*LISTED, doc="How many of these deliveries are listed.")
     ask = choice("", *ISSUER_ASKS, *KEY_ASKS, *REQUEST_ASKS, RESEND, ADD, doc="The question of the open dialog.")
     about = Value("", read=_read_object, doc="The issuer, key, request or delivery that the open dialog is about.")
 

@@ -29,7 +29,7 @@ def test_a_delivery_is_read_and_resent_by_clicks(windows: Windows, demo: DemoSer
         sent = endpoint.deliveries()
         endpoint.delete()
 
-    assert "ledger.ping" in shown
+    assert "Ledger ping" in shown
     assert "Attempt 1" in shown
-    assert "Resend ledger.ping" in dialog
+    assert "Resend “Ledger ping”" in dialog
     assert [each.event_id for each in sent] == [sent[0].event_id] * 2

@@ -45,10 +45,12 @@ def test_without_an_endpoint_the_pane_says_how_to_create_one(ann: Lab) -> None:
 
 @pytest.mark.usefixtures("endpoint")
 def test_a_delivery_shows_its_status_and_attempts(own_service: Lab) -> None:
-    words = read(draw(sign_in(own_service, "ann"), "deliveries"))
+    markup = draw(sign_in(own_service, "ann"), "deliveries")
+    words = read(markup)
 
-    assert "Ledger https://receiver.invalid/hooks active receives key.*" in words
-    assert re.search(r"ledger\.ping failed .* · test Attempt 1, .* after [\d,]+ ms Resend$", words)
+    assert 'data-tip="ledger.ping">Ledger ping<' in markup
+    assert "Ledger https://receiver.invalid/hooks active receives every key event" in words
+    assert re.search(r"Ledger ping · test Attempt 1, .* after [\d,]+ ms failed .* Resend$", words)
 
 
 def test_the_endpoint_of_the_address_is_shown(own_service: Lab, endpoint: NewWebhookEndpointHandle) -> None:
@@ -58,7 +60,19 @@ def test_the_endpoint_of_the_address_is_shown(own_service: Lab, endpoint: NewWeb
     chosen = read(draw(own_service, "deliveries", IssuerState(endpoint=str(endpoint.id))))
 
     assert "No delivery yet" in by_default
-    assert "ledger.ping failed" in chosen
+    assert "Ledger ping · test" in chosen
+
+
+def test_ten_deliveries_are_listed_and_more_by_a_button(own_service: Lab, endpoint: NewWebhookEndpointHandle) -> None:
+    for _ in range(11):
+        endpoint.test("ledger.ping")
+
+    by_default = draw(own_service, "deliveries")
+    more = draw(own_service, "deliveries", PAGE.events["listed"](IssuerState(), "25"))
+
+    assert (by_default.count("<tr data-row"), more.count("<tr data-row")) == (10, 12)
+    assert 'data-ev="listed" data-v="25"' in by_default
+    assert 'data-ev="listed"' not in more
 
 
 def test_a_name_never_becomes_markup(own_service: Lab) -> None:
@@ -75,7 +89,7 @@ def test_a_delivery_is_resent_through_the_dialog(own_service: Lab, endpoint: New
 
     notice = PAGE.actions["resend"].run(ann, state, {"delivery": str(failed.id)})
 
-    assert "Resend ledger.ping To Ledger, https://receiver.invalid/hooks" in read(dialog)
+    assert "Resend “Ledger ping” To Ledger, https://receiver.invalid/hooks" in read(dialog)
     assert f'name="delivery" value="{failed.id}"' in dialog
     assert notice.state == IssuerState()
     assert [(each.status, each.event_id) for each in endpoint.deliveries()] == [

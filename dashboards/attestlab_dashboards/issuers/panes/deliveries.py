@@ -8,21 +8,23 @@ from typing import Final, NamedTuple
 from markupsafe import Markup
 
 from attestlab import Lab
+from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.rows import Rows
 from attestlab.client.handles.webhooks import WebhookDeliveryHandle, WebhookEndpointHandle
 from attestlab.core.errors import PermissionDenied
 from attestlab.orgs.rules import Scope
 from attestlab.webhooks.delivery_shapes import WebhookAttemptOut
 from attestlab_dashboards import widgets
-from attestlab_dashboards.formats import time_tag
-from attestlab_dashboards.issuers.state import RESEND, IssuerState
+from attestlab_dashboards.formats import plural, time_tag
+from attestlab_dashboards.issuers.event_words import draw_event
+from attestlab_dashboards.issuers.state import LISTED, RESEND, IssuerState
 from attestlab_dashboards.issuers.viewer import read_viewer
 from attestlab_dashboards.issuers.words import draw_status
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
+from attestlab_dashboards.widgets import TableColumn
 
-MAX_DELIVERIES: Final = 10
 _OF_ALL: Final = "SELECT * FROM deliveries ORDER BY attempted_at DESC, seq DESC"
 _OF_ENDPOINT: Final = "SELECT * FROM deliveries WHERE endpoint_id = $endpoint ORDER BY attempted_at DESC, seq DESC"
 
@@ -36,6 +38,7 @@ class EndpointDeliveries(NamedTuple):
     endpoint: WebhookEndpointHandle | None
     deliveries: tuple[WebhookDeliveryHandle, ...]
     is_visible: bool = True
+    has_more: bool = False
 
 
 def load_deliveries(lab: Lab, state: IssuerState) -> EndpointDeliveries:
@@ -46,8 +49,8 @@ def load_deliveries(lab: Lab, state: IssuerState) -> EndpointDeliveries:
     except PermissionDenied:
         return EndpointDeliveries(now, may_write, (), None, (), is_visible=False)
     chosen = next((each for each in endpoints if str(each.id) == state.endpoint), endpoints[0] if endpoints else None)
-    deliveries = () if chosen is None else tuple(chosen.deliveries(limit=MAX_DELIVERIES))
-    return EndpointDeliveries(now, may_write, endpoints, chosen, deliveries)
+    deliveries = Records[WebhookDeliveryHandle]() if chosen is None else chosen.deliveries(limit=state.listed)
+    return EndpointDeliveries(now, may_write, endpoints, chosen, tuple(deliveries), has_more=deliveries.truncated)
 
 
 def export_attempts(lab: Lab, state: IssuerState) -> Rows:
@@ -64,6 +67,11 @@ def _compose(state: IssuerState) -> LakeQuery:
     return LakeQuery.bind(_OF_ENDPOINT if state.endpoint else _OF_ALL, {"endpoint": state.endpoint})
 
 
+_HEADINGS: Final = (
+    TableColumn("Event"),
+    TableColumn("State"),
+    TableColumn("Sent", "right", phone=False),
+)
 _DISABLED: Final = "The endpoint is disabled, so nothing is delivered to it."
 _REASONS: Final = {
     "gone": "it answered 410, so it asked for no more",
@@ -76,10 +84,11 @@ def write_reading(found: EndpointDeliveries, _state: IssuerState) -> str:
     """Write which deliveries these are."""
     if found.endpoint is None:
         return "Events that are sent to your servers"
-    return f"The newest {MAX_DELIVERIES} deliveries to {found.endpoint.name}, each with its attempts"
+    newest = plural(len(found.deliveries), "delivery", "deliveries")
+    return f"{'The newest ' if found.has_more else ''}{newest} to {found.endpoint.name}, each with its attempts"
 
 
-def draw_deliveries(found: EndpointDeliveries, _state: IssuerState) -> Markup:
+def draw_deliveries(found: EndpointDeliveries, state: IssuerState) -> Markup:
     """Draw the endpoints to choose from, and the deliveries to one."""
     if not found.is_visible:
         return widgets.state("lock", "", "For members", html("Deliveries are shown to members of the tenant."))
@@ -89,7 +98,14 @@ def draw_deliveries(found: EndpointDeliveries, _state: IssuerState) -> Markup:
             code=html("<code>lab.webhooks.create(url, events)</code>"),
         )
         return widgets.empty("No endpoint", why)
-    return join([_draw_choice(found), _draw_endpoint(found.endpoint), _draw_list(found, found.endpoint)])
+    return join(
+        [
+            _draw_choice(found),
+            _draw_endpoint(found.endpoint),
+            _draw_list(found, found.endpoint),
+            _draw_more(found, state),
+        ]
+    )
 
 
 def _draw_choice(found: EndpointDeliveries) -> Markup:
@@ -110,7 +126,7 @@ def _draw_endpoint(endpoint: WebhookEndpointHandle) -> Markup:
         name=endpoint.name,
         url=endpoint.url,
         status=draw_status(endpoint.status),
-        filters=", ".join(endpoint.event_filters),
+        filters=join(map(draw_event, endpoint.event_filters), html(", ")),
         reason=f"; disabled, because {reason}" if reason else "",
     )
 
@@ -119,37 +135,55 @@ def _draw_list(found: EndpointDeliveries, endpoint: WebhookEndpointHandle) -> Ma
     if not found.deliveries:
         return widgets.empty("No delivery yet", "The next event that matches its filters is delivered to it.")
     obstacle = "" if endpoint.status == "active" else _DISABLED
-    items = join(
-        _draw_delivery(each, found.now, may_write=found.may_write, obstacle=obstacle) for each in found.deliveries
+    resend = TableColumn("Resend it", "right", is_spoken_only=True)
+    return widgets.table(
+        [*_HEADINGS, *([resend] if found.may_write else [])],
+        [
+            [*_draw_delivery(each, found.now), *([_draw_button(each, obstacle)] if found.may_write else [])]
+            for each in found.deliveries
+        ],
+        caption="Deliveries",
+        keys=[str(each.id) for each in found.deliveries],
     )
-    return html('<ul class="is-requests">{items}</ul>', items=items)
 
 
-def _draw_delivery(delivery: WebhookDeliveryHandle, now: datetime, *, may_write: bool, obstacle: str) -> Markup:
-    button = widgets.button("Resend", ev="ask", v=f"{RESEND}:{delivery.id}", disabled_because=obstacle)
+def _draw_more(found: EndpointDeliveries, state: IssuerState) -> Markup:
+    """Draw the button that lists more, up to the most that the pane lists; a download has all of them."""
+    longer = next((number for number in sorted(LISTED) if number > state.listed), 0)
+    if not found.has_more or not longer:
+        return NOTHING
+    return html('<div class="chips">{more}</div>', more=widgets.button(f"Show {longer}", ev="listed", v=str(longer)))
+
+
+def _draw_delivery(delivery: WebhookDeliveryHandle, now: datetime) -> list[Markup]:
     following = (
-        html(" · next attempt {when}", when=time_tag(delivery.next_attempt_at, now))
-        if (delivery.next_attempt_at)
+        html("<br>next attempt {when}", when=time_tag(delivery.next_attempt_at, now))
+        if delivery.next_attempt_at
         else NOTHING
     )
-    return html(
-        '<li><div class="is-wish"><b>{type}</b>{status}</div><div class="sub">{when}{kind}{following}</div>{attempts}'
-        '<div class="chips">{button}</div></li>',
-        type=delivery.event_type,
-        status=draw_status(delivery.status),
-        when=time_tag(delivery.created_at, now),
-        kind=" · test" if delivery.test else " · sent again" if delivery.manual else "",
-        following=following,
-        attempts=join(_draw_attempt(each, now) for each in delivery.attempts),
-        button=button if may_write else NOTHING,
-    )
+    attempts = join((_draw_attempt(each, now) for each in delivery.attempts), html("<br>"))
+    return [
+        html(
+            '<b>{type}</b>{kind}<span class="sub">{attempts}{following}</span>',
+            type=draw_event(delivery.event_type),
+            kind=" · test" if delivery.test else " · sent again" if delivery.manual else "",
+            attempts=attempts,
+            following=following,
+        ),
+        draw_status(delivery.status),
+        time_tag(delivery.created_at, now),
+    ]
+
+
+def _draw_button(delivery: WebhookDeliveryHandle, obstacle: str) -> Markup:
+    return widgets.button("Resend", ev="ask", v=f"{RESEND}:{delivery.id}", disabled_because=obstacle)
 
 
 def _draw_attempt(attempt: WebhookAttemptOut, now: datetime) -> Markup:
     excerpt = html(": <code>{text}</code>", text=attempt.response_excerpt) if attempt.response_excerpt else NOTHING
     outcome = f"status {attempt.http_status}" if attempt.http_status else attempt.error or "no response"
     return html(
-        '<div class="sub">Attempt {number}, {when}: {outcome} after {ms} ms{excerpt}</div>',
+        "Attempt {number}, {when}: {outcome} after {ms} ms{excerpt}",
         number=attempt.number,
         when=time_tag(attempt.at, now),
         outcome=outcome,
@@ -164,7 +198,7 @@ PANE: Final = Pane(
     reading=write_reading,
     load=load_deliveries,
     draw=draw_deliveries,
-    reads=("endpoint",),
+    reads=("endpoint", "listed"),
     scope=Scope.ISSUERS_READ.value,
     copy_sql=write_attempts_sql,
     export=export_attempts,

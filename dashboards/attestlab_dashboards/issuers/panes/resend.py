@@ -9,6 +9,7 @@ from markupsafe import Markup
 from attestlab import Lab
 from attestlab.client.handles.webhooks import WebhookDeliveryHandle, WebhookEndpointHandle
 from attestlab.orgs.rules import Scope
+from attestlab_dashboards.issuers.event_words import write_event
 from attestlab_dashboards.issuers.panes.deliveries import load_deliveries
 from attestlab_dashboards.issuers.state import RESEND, IssuerState
 from attestlab_dashboards.pages import Pane
@@ -44,7 +45,7 @@ def draw_resend(question: ResendQuestion | None, _state: IssuerState) -> Markup:
         '<div class="is-foot"><button type="button" class="btn" data-ev="close" data-v="" data-key="close-dialog">'
         'Cancel</button><button type="submit" class="btn primary" data-key="submit">Resend now</button></div></form>'
         "</div></div>",
-        title=f"Resend {question.delivery.event_type}",
+        title=f"Resend “{write_event(question.delivery.event_type)}”",
         name=question.endpoint.name,
         url=question.endpoint.url,
         id=str(question.delivery.id),
@@ -55,6 +56,6 @@ PANE: Final = Pane(
     key="resend",
     load=load_resend,
     draw=draw_resend,
-    reads=("ask", "about", "endpoint"),
+    reads=("ask", "about", "endpoint", "listed"),
     scope=Scope.ISSUERS_READ.value,
 )
