@@ -15,7 +15,6 @@ from attestlab_dashboards.sparklines import draw_sparkline
 
 R = TypeVar("R")
 Tone = Literal["good", "warn", "bad", "calm", "info"]
-PAGE_ROWS: Final = 25
 SHORT_PAGE_ROWS: Final = 10  # of a table among other cards
 MAX_COLUMNS: Final = 12
 
@@ -129,7 +128,7 @@ def table(
     sort_ev: str = "sort",
     marks: Sequence[str] = (),
 ) -> Markup:
-    """Draw a page of rows, at most 25 by 12.
+    """Draw a page of rows, at most twelve columns wide.
 
     Each row has its key from `keys`. With `row_ev`, the first cell is a button that sends the key: it opens the row.
     Where several rows may have one key, `marks` distinguish them.
@@ -162,7 +161,7 @@ def paged_table(
     sort_ev: str = "sort",
 ) -> Markup:
     """Draw a page of what was found, at most ten rows, and the pager; a page after the last one is the last one."""
-    pages = count_pages(len(found), SHORT_PAGE_ROWS)
+    pages = count_pages(len(found))
     page = min(page, pages)
     shown = found[(page - 1) * SHORT_PAGE_ROWS : page * SHORT_PAGE_ROWS]
     listed = table(
@@ -191,7 +190,7 @@ def option_list(choices: Iterable[tuple[str, str | Markup]], chosen: str = "") -
     )
 
 
-def count_pages(rows: int, page_rows: int = PAGE_ROWS) -> int:
+def count_pages(rows: int, page_rows: int = SHORT_PAGE_ROWS) -> int:
     """Return the number of pages of a table with these rows, at least one."""
     return max(1, -(-rows // page_rows))
 

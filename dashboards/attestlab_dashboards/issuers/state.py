@@ -32,7 +32,7 @@ FILTERS: Final = ("status", "tier", "risk", "jurisdiction", "changed")
 ISSUER_ASKS: Final = ("suspend", "reinstate", "revoke", "tier", "risk")
 KEY_ASKS: Final = ("rotate", "revoke_key", "lose")
 REQUEST_ASKS: Final = ("approve", "reject", "execute")
-LISTED: Final = (10, 25, 100)  # webhook deliveries, by "more"
+LISTED: Final = (5, 25, 100)  # webhook deliveries, by "more"
 RESEND: Final = "resend"  # a webhook delivery
 ADD: Final = "add"  # the one question that is about no object yet
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pytest
+from playwright.sync_api import Page
 
 from attestlab_dashboards.page_list import PAGES
 from support.browser import needs_chromium
@@ -20,7 +21,9 @@ DESKS: Final = (1280, 1600, 2560)
 QUICK: Final = (390, 900)  # measured without the soak
 QUICK_PARTS: Final = ("an issuer", "a suspension")
 MAX_PHONE_WIDTH: Final = 760
-MAX_RISK_HEIGHT: Final = 2_600  # at 1280: answers first, ten rows of each table, and the rest a click away
+MAX_HEIGHTS: Final = {"issuers": 3_400, "policy": 3_900}  # these have more cards
+MAX_ROWS: Final = 12  # ten, and those of a list that is counted out, such as the limits of a plan
+MAX_HEIGHT: Final = 2_600  # at 1280: answers first, ten rows of each table, and the rest a click away
 
 
 def of_width(width: int, *, quick: bool) -> Any:
@@ -59,6 +62,17 @@ def test_an_opened_part_fits_its_window(windows: Windows, part: str, width: int)
         assert list_layout_faults(page, width, is_touched=width in HELD, may_be_half_empty=True) == []
 
 
-def test_the_risk_page_is_short_on_a_desk(windows: Windows) -> None:
-    with windows.visit("/dash/risk", reduced_motion="reduce", viewport=DESK) as page:
-        assert page.evaluate("document.documentElement.scrollHeight") <= MAX_RISK_HEIGHT
+@pytest.mark.parametrize("path", PATHS)
+def test_a_page_is_short_on_a_desk(windows: Windows, path: str) -> None:
+    with windows.visit(f"/dash/{path}", reduced_motion="reduce", viewport=DESK) as page:
+        assert page.evaluate("document.documentElement.scrollHeight") <= MAX_HEIGHTS.get(path, MAX_HEIGHT)
+        assert {path: rows for path, rows in read_row_counts(page).items() if rows > MAX_ROWS} == {}
+
+
+def read_row_counts(page: Page) -> dict[str, int]:
+    """The rows of each table and list of a page, by its pane."""
+    counted: dict[str, int] = page.locator("#al-main [data-pane]").evaluate_all(
+        """panes => Object.fromEntries(panes.map(pane => [pane.dataset.pane,
+          Math.max(0, ...[...pane.querySelectorAll("tbody, ul, ol")].map(list => list.children.length))]))"""
+    )
+    return counted

@@ -143,7 +143,7 @@ def test_the_table_is_sorted_in_both_directions(ann: Lab, sort: str) -> None:
 
 
 def test_a_page_behind_the_last_one_is_the_last_one(ann: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(issuers, "PAGE_ROWS", 3)
+    monkeypatch.setattr(issuers, "SHORT_PAGE_ROWS", 3)
     pages = [load_listing(ann, IssuerState(page=number, sort="name")) for number in (1, 2, 3, 99)]
     assert [page.page for page in pages] == [1, 2, 3, 3]
     assert [len(page.rows) for page in pages] == [3, 3, 2, 2]

@@ -29,6 +29,7 @@ from attestlab_dashboards.log.panes.path import export_path
 from attestlab_dashboards.log.panes.steps import export_steps
 from attestlab_dashboards.log.state import ENTRY_TYPES, Flip, LogState
 from attestlab_dashboards.pages import Facts, Pane
+from attestlab_dashboards.widgets import SHORT_PAGE_ROWS
 from support.log_inspector import mint
 
 SHELL_EVENTS = {"retry", "reset"}
@@ -172,7 +173,7 @@ def test_the_answer_names_growth_entry_and_validity(own_lab: Lab) -> None:
 
 def test_the_table_has_the_rows_of_the_log_page_by_page(demo_lab: Lab) -> None:
     size = len(demo_lab.log)
-    pages = [load_entries(demo_lab, LogState(page=page)) for page in range(1, size // 25 + 2)]
+    pages = [load_entries(demo_lab, LogState(page=page)) for page in range(1, size // SHORT_PAGE_ROWS + 2)]
     rows = [row for page in pages for row in page.rows]
 
     assert [row.index for row in rows] == list(range(size - 1, -1, -1))

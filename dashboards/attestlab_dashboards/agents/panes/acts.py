@@ -135,6 +135,7 @@ def _name_actor(line: ActLine, page: ActPage) -> str:
 PANE: Final = Pane(
     key="acts",
     question="What they did",
+    span=5,
     reading=write_reading,
     load=load_acts,
     draw=draw_acts,

@@ -21,7 +21,7 @@ from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.people import read_people
 from attestlab_dashboards.safe import html, join
-from attestlab_dashboards.widgets import PAGE_ROWS, TableColumn
+from attestlab_dashboards.widgets import SHORT_PAGE_ROWS, TableColumn
 
 _COLUMNS: Final = "id, name, kind, status, owner, has_left, depth, scopes, old_key, key_since, open, last"
 _ORDERS: Final[Mapping[str, str]] = {
@@ -70,7 +70,7 @@ def compose_listing(state: AgentsState, *, page: int | None = None) -> LakeQuery
     if page is None:
         return compose(state, f"SELECT {_COLUMNS} FROM chosen ORDER BY {order}")
     paged = f"""SELECT {_COLUMNS}, count(*) OVER () AS agents, row_number() OVER (ORDER BY {order}) AS place
-FROM chosen QUALIFY (place - 1) // {PAGE_ROWS} = least($page, (agents - 1) // {PAGE_ROWS}) ORDER BY place"""
+FROM chosen QUALIFY (place - 1) // {SHORT_PAGE_ROWS} = least($page, (agents - 1) // {SHORT_PAGE_ROWS}) ORDER BY place"""
     return compose(state, paged, page=page - 1)
 
 
@@ -78,7 +78,9 @@ def load_listing(lab: Lab, state: AgentsState) -> AgentPage:
     """Load a page of the table."""
     rows = compose_listing(state, page=state.page).read_rows(lab)
     agents, place = (int(str(rows[0][name])) for name in ("agents", "place")) if rows else (0, 1)
-    return AgentPage(lab.now(), read_people(lab), tuple(map(_read_row, rows)), agents, (place - 1) // PAGE_ROWS + 1)
+    return AgentPage(
+        lab.now(), read_people(lab), tuple(map(_read_row, rows)), agents, (place - 1) // SHORT_PAGE_ROWS + 1
+    )
 
 
 def export_listing(lab: Lab, state: AgentsState) -> Rows:

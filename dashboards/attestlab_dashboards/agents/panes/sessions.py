@@ -34,8 +34,8 @@ _COLUMNS: Final = (
     TableColumn("State"),
     TableColumn("Opened", "right"),
     TableColumn("Ends", "right", phone=False),
-    TableColumn("Opened by", phone=False),
-    TableColumn("Why it ended", phone=False),
+    TableColumn("Opened by", phone=False, is_for_desks=True),
+    TableColumn("Why it ended", phone=False, is_for_desks=True),
 )
 _OPENERS: Final = {"USER": "a person", "API_KEY": "a key of the tenant", "ASSERTION": "its own signature"}
 _BECAUSE: Final = {
@@ -135,6 +135,7 @@ def _explain_end(row: SessionRow) -> str:
 PANE: Final = Pane(
     key="sessions",
     question="Sessions",
+    span=7,
     reading=write_reading,
     load=load_sessions,
     draw=draw_sessions,

@@ -70,6 +70,7 @@ def _compose(state: IssuerState) -> LakeQuery:
 _HEADINGS: Final = (
     TableColumn("Event"),
     TableColumn("State"),
+    TableColumn("Attempts"),
     TableColumn("Sent", "right", phone=False),
 )
 _DISABLED: Final = "The endpoint is disabled, so nothing is delivered to it."
@@ -164,13 +165,12 @@ def _draw_delivery(delivery: WebhookDeliveryHandle, now: datetime) -> list[Marku
     attempts = join((_draw_attempt(each, now) for each in delivery.attempts), html("<br>"))
     return [
         html(
-            '<b>{type}</b>{kind}<span class="sub">{attempts}{following}</span>',
+            "<b>{type}</b>{kind}",
             type=draw_event(delivery.event_type),
             kind=" · test" if delivery.test else " · sent again" if delivery.manual else "",
-            attempts=attempts,
-            following=following,
         ),
         draw_status(delivery.status),
+        html('<span class="muted">{attempts}{following}</span>', attempts=attempts, following=following),
         time_tag(delivery.created_at, now),
     ]
 
@@ -183,7 +183,7 @@ def _draw_attempt(attempt: WebhookAttemptOut, now: datetime) -> Markup:
     excerpt = html(": <code>{text}</code>", text=attempt.response_excerpt) if attempt.response_excerpt else NOTHING
     outcome = f"status {attempt.http_status}" if attempt.http_status else attempt.error or "no response"
     return html(
-        "Attempt {number}, {when}: {outcome} after {ms} ms{excerpt}",
+        "{number}: {outcome} after {ms} ms, {when}{excerpt}",
         number=attempt.number,
         when=time_tag(attempt.at, now),
         outcome=outcome,

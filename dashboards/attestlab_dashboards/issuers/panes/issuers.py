@@ -32,7 +32,7 @@ from attestlab_dashboards.issuers.words import (
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import html, join
-from attestlab_dashboards.widgets import PAGE_ROWS, TableColumn, pill
+from attestlab_dashboards.widgets import SHORT_PAGE_ROWS, TableColumn, pill
 
 _COLUMNS: Final = """id, name, domain, status, trust_tier, risk_rating, jurisdiction, keys, old_keys, attestations,
   mints, failures, failures_before, last_mint, tier_then, risk_then, worse"""
@@ -96,7 +96,7 @@ def compose_listing(state: IssuerState, *, page: int | None = None) -> LakeQuery
         return compose(state, f"SELECT {_COLUMNS} FROM {listed} ORDER BY {order}")
     paged = f"""SELECT {_COLUMNS}, count(*) OVER () AS issuers, max(mints) OVER () AS most_mints,
   row_number() OVER (ORDER BY {order}) AS place FROM {listed}
-QUALIFY (place - 1) // {PAGE_ROWS} = least($page, (issuers - 1) // {PAGE_ROWS}) ORDER BY place"""
+QUALIFY (place - 1) // {SHORT_PAGE_ROWS} = least($page, (issuers - 1) // {SHORT_PAGE_ROWS}) ORDER BY place"""
     return compose(state, paged, page=page - 1)
 
 
@@ -104,7 +104,7 @@ def load_listing(lab: Lab, state: IssuerState) -> IssuerPage:
     """Load a page of the table."""
     rows = compose_listing(state, page=state.page).read_rows(lab)
     issuers, most = (int(str(rows[0][name])) for name in ("issuers", "most_mints")) if rows else (0, 0)
-    page = (int(str(rows[0]["place"])) - 1) // PAGE_ROWS + 1 if rows else 1
+    page = (int(str(rows[0]["place"])) - 1) // SHORT_PAGE_ROWS + 1 if rows else 1
     listed = tuple(map(_read_row, rows))
     return IssuerPage(lab.now(), read_viewer(lab), listed, issuers, most, page, read_waiting(lab))
 

@@ -18,7 +18,7 @@ from attestlab_dashboards.log.words import describe_type, shorten_hash, type_pil
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import (
-    PAGE_ROWS,
+    SHORT_PAGE_ROWS,
     TableColumn,
     button,
     chip,
@@ -39,7 +39,7 @@ ENTRIES: Final = f"""
 WITH page AS (
   SELECT e.log_index, e.logged_at, CAST(e.type AS VARCHAR) AS type, e.issuer_id, e.attestation_id, e.kid, e.leaf_hash,
     i.name AS issuer
-  {_FILTERED} ORDER BY e.log_index DESC LIMIT {PAGE_ROWS} OFFSET $skipped),
+  {_FILTERED} ORDER BY e.log_index DESC LIMIT {SHORT_PAGE_ROWS} OFFSET $skipped),
 types AS (SELECT CAST(type AS VARCHAR) AS type, count(*) AS n FROM log_entries GROUP BY ALL),
 named AS (
   SELECT i.id, i.name, count(*) AS n FROM log_entries e JOIN issuers i ON i.id = e.issuer_id
@@ -88,7 +88,7 @@ class EntryPage:
 
 def load_entries(lab: Lab, state: LogState) -> EntryPage:
     """Load a page of entries."""
-    parameters = {**filter_parameters(state), "skipped": (state.page - 1) * PAGE_ROWS}
+    parameters = {**filter_parameters(state), "skipped": (state.page - 1) * SHORT_PAGE_ROWS}
     by_kind: dict[str, list[dict[str, object]]] = {"row": [], "total": [], "type": [], "issuer": []}
     for row in lab.sql(ENTRIES, parameters):
         by_kind[str(row["kind"])].append(row)

@@ -54,14 +54,14 @@ def draw_rules(data: Proof, state: PolicyState) -> Markup:
     if missing is not None or replay.report is None or data.analysis is None:
         return missing or NOTHING
     report, document = replay.report, replay.about.document
-    start = widgets.PAGE_ROWS * (state.page - 1)
-    effects = report.rules[start : start + widgets.PAGE_ROWS]
+    start = widgets.SHORT_PAGE_ROWS * (state.page - 1)
+    effects = report.rules[start : start + widgets.SHORT_PAGE_ROWS]
     most = max([1, *(abs(_count_change(each)) for each in report.rules)])
     conditions = {str(rule.get("id")): describe_condition(rule.get("when")) for rule in list_rules(document)}
     findings = data.analysis.findings
     rows = [_draw_rule(each, most, conditions, findings, replay.about.text) for each in effects]
     keys = [each.rule for each in effects]
-    pages = -(-len(report.rules) // widgets.PAGE_ROWS)
+    pages = -(-len(report.rules) // widgets.SHORT_PAGE_ROWS)
     if state.page >= pages:
         rows.append(_draw_default(data))
         keys.append("default")

@@ -52,7 +52,7 @@ class CaseList:
     @property
     def pages(self) -> int:
         """The number of pages, at least 1."""
-        return count_pages(self.count, SHORT_PAGE_ROWS)
+        return count_pages(self.count)
 
 
 _WHERE: Final = {"open": "status = 'open'", "resolved": "status = 'resolved'", "all": "TRUE", "": "TRUE"}

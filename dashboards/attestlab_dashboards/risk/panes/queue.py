@@ -23,9 +23,10 @@ from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.state import RiskState, read_entity_key, write_entity_key
 from attestlab_dashboards.risk.words import KINDS, draw_entity
 from attestlab_dashboards.safe import NOTHING, html, join
-from attestlab_dashboards.widgets import PAGE_ROWS, SHORT_PAGE_ROWS, button, chip, empty, option_list
+from attestlab_dashboards.widgets import SHORT_PAGE_ROWS, button, chip, empty, option_list
 
 MAX_GROUPS: Final = 8
+GROUP_ROWS: Final = 25  # of an open group, or of the cases one by one
 _TITLES: Final[Mapping[str, str]] = {
     "device": "By device",
     "issuer": "By issuer",
@@ -89,19 +90,19 @@ def load_queue(lab: Lab, state: RiskState) -> Queue:
 
 
 def _load_single(lab: Lab) -> tuple[list[Section], bool]:
-    cases = list(lab.cases.list(status="open", limit=PAGE_ROWS + 1))
-    shown = cases[:PAGE_ROWS]
-    return ([Section("", len(shown), shown)] if shown else []), len(cases) > PAGE_ROWS
+    cases = list(lab.cases.list(status="open", limit=GROUP_ROWS + 1))
+    shown = cases[:GROUP_ROWS]
+    return ([Section("", len(shown), shown)] if shown else []), len(cases) > GROUP_ROWS
 
 
 def _load_group(lab: Lab, state: RiskState) -> tuple[list[Section], bool]:
     link = read_entity_key(state.group)
-    found = lab.cases.list(status="open", linked_type=link.type.value, linked_id=link.id, limit=PAGE_ROWS + 1)
+    found = lab.cases.list(status="open", linked_type=link.type.value, linked_id=link.id, limit=GROUP_ROWS + 1)
     shown = list(found)
     known = [each for each in lab.cases.groups(state.queue, limit=100) if each.key == link.id]
     number = known[0].count if known else len(shown)
     why = known[0].why if known else ""
-    return ([Section(link.id, number, shown[:PAGE_ROWS], why)] if shown else []), len(shown) > PAGE_ROWS
+    return ([Section(link.id, number, shown[:GROUP_ROWS], why)] if shown else []), len(shown) > GROUP_ROWS
 
 
 def _load_groups(lab: Lab, state: RiskState) -> tuple[list[Section], bool]:

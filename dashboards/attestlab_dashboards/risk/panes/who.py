@@ -82,7 +82,7 @@ class RiskyEntities:
     @property
     def pages(self) -> int:
         """The number of pages, at least 1."""
-        return count_pages(self.count, SHORT_PAGE_ROWS)
+        return count_pages(self.count)
 
 
 _ENTITIES: Final = """

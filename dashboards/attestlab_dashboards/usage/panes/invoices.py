@@ -17,12 +17,12 @@ from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import html, join
 from attestlab_dashboards.usage.state import UsageState
-from attestlab_dashboards.widgets import PAGE_ROWS, TableColumn, Tone, count_pages, empty, pager, pill, table
+from attestlab_dashboards.widgets import SHORT_PAGE_ROWS, TableColumn, Tone, count_pages, empty, pager, pill, table
 
 _ALL: Final = """SELECT number, CAST(status AS VARCHAR) AS status, period_start, period_end, amount_minor, currency,
   created_at FROM invoices ORDER BY created_at DESC, number DESC"""
 _PAGE: Final = f"""WITH listed AS ({_ALL})
-SELECT *, count(*) OVER () AS all_rows FROM listed LIMIT {PAGE_ROWS} OFFSET $skipped"""
+SELECT *, count(*) OVER () AS all_rows FROM listed LIMIT {SHORT_PAGE_ROWS} OFFSET $skipped"""
 _TONES: Final[dict[str, tuple[Tone, str]]] = {
     "open": ("info", "clock"),
     "paid": ("good", "check"),
@@ -60,7 +60,7 @@ class InvoicePage(NamedTuple):
 
 def load_invoices(lab: Lab, state: UsageState) -> InvoicePage:
     """Load a page of the invoices."""
-    found = LakeQuery(_PAGE, {"skipped": (state.page - 1) * PAGE_ROWS}).read_rows(lab)
+    found = LakeQuery(_PAGE, {"skipped": (state.page - 1) * SHORT_PAGE_ROWS}).read_rows(lab)
     rows = tuple(IssuedInvoice(**{name: row[name] for name in IssuedInvoice._fields}) for row in found)  # type: ignore[arg-type]  # the query has the fields' types
     total = int(str(found[0]["all_rows"])) if found else 0
     return InvoicePage(rows, total, lab.billing.preview_invoice(), lab.now())
