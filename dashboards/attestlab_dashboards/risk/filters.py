@@ -20,6 +20,7 @@ _CONDITIONS: Final[Mapping[str, str]] = {
     "score": "score BETWEEN $min_score AND $max_score",
 }
 IN_PERIOD: Final = "occurred_at >= $start::TIMESTAMPTZ AND occurred_at < $end::TIMESTAMPTZ"
+IN_TIME_BEFORE: Final = "occurred_at >= $before::TIMESTAMPTZ AND occurred_at < $start::TIMESTAMPTZ"
 IN_RANGE: Final = "occurred_at >= $first::TIMESTAMPTZ AND occurred_at < $last::TIMESTAMPTZ"
 
 

@@ -12,7 +12,7 @@ from attestlab_dashboards.parameters import Value, choice, matching, moment, obj
 from attestlab_dashboards.risk.windows import DEFAULT_WINDOW, TimeWindow, find_window, read_window
 from attestlab_dashboards.state import PageState
 
-SORTS: Final = ("score", "signals", "escalated", "seen")
+SORTS: Final = ("score", "signals", "change", "escalated", "seen")
 LINKS: Final = ("device", "issuer", "ip", "case")
 CASE_STATES: Final = ("open", "resolved", "all")
 MAX_BURST: Final = 100_000

@@ -15,7 +15,7 @@ from attestlab_dashboards.risk.overview import load_overview
 from attestlab_dashboards.risk.panes.answer import load_answer
 from attestlab_dashboards.risk.panes.cases import load_cases
 from attestlab_dashboards.risk.panes.graph import load_graph
-from attestlab_dashboards.risk.panes.who import load_entities
+from attestlab_dashboards.risk.panes.who import export_entities, load_entities
 from attestlab_dashboards.risk.profile import load_profile
 from attestlab_dashboards.risk.state import RiskState
 from support.risk_story import BURST, BURST_DAY, DEVICE, HOSTILE_USER, NEWEST
@@ -71,6 +71,26 @@ def test_the_figures_are_those_of_the_selected_signals(story_lab: Lab, query: di
         assert (totals.signals, totals.escalated) == (len(rows), rows.case_id.notna().sum())
         assert totals.entities == len(rows[["entity_type", "entity_id"]].drop_duplicates())
         assert totals.median == (rows.score.median() if len(rows) else None)
+
+
+@pytest.mark.parametrize("query", [*STATES, {"sort": "-change"}, {"sort": "change"}])
+def test_the_change_of_an_entity_is_against_the_time_before(story_lab: Lab, query: dict[str, str]) -> None:
+    state = read_state(query)
+    period = load_overview(story_lab, state).period
+    keys = ["entity_type", "entity_id"]
+
+    found = load_entities(story_lab, state).entities
+    exported = export_entities(story_lab, state).df()
+    now = select(story_lab, state, period.start, period.end).groupby(keys).size()
+    before = select(story_lab, state, period.before, period.start).groupby(keys).size().to_dict()
+
+    shown = [((each.entity.type, each.entity.id), each.signals, each.signals_before) for each in found]
+    assert shown == [(key, now[key], before.get(key, 0)) for key, _, _ in shown]
+    assert exported.set_index(keys).signals_before.to_dict() == {key: before.get(key, 0) for key in now.index}
+    if "change" in state.sort:
+        changes = [signals - earlier for _, signals, earlier in shown]
+        every = sorted((now[key] - before.get(key, 0) for key in now.index), reverse=state.sort.startswith("-"))
+        assert changes == every[: len(changes)]
 
 
 @pytest.mark.parametrize("query", STATES)

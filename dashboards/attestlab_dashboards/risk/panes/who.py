@@ -19,7 +19,7 @@ from attestlab_dashboards.formats import count, plural, time_tag
 from attestlab_dashboards.hues import hue_of
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk.context import load_context, load_period
-from attestlab_dashboards.risk.filters import IN_PERIOD, bind, conditions_of, write_copy
+from attestlab_dashboards.risk.filters import IN_PERIOD, IN_TIME_BEFORE, bind, conditions_of, write_copy
 from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.panes.answer import RiskAnswer, load_answer
 from attestlab_dashboards.risk.state import PERIOD, RiskState, write_entity_key
@@ -40,6 +40,7 @@ READS: Final = (*PERIOD, "sort", "page")
 _ORDERS: Final[Mapping[str, str]] = {
     "score": "score {way}, signals DESC",
     "signals": "signals {way}, score DESC",
+    "change": "signals - coalesce(signals_before, 0) {way}, signals DESC, score DESC",
     "escalated": "escalated {way}, score DESC, signals DESC",
     "seen": "last_seen {way}, score DESC",
 }
@@ -57,12 +58,14 @@ class ScoreFactor(NamedTuple):
 class RiskyEntity:
     """An entity of the period: its highest score with the factors of that score, its signals, and its state.
 
-    `state` is `open`, `challenged`, an outcome of its last case, or empty.
+    `signals_before` are those of the time before, which is as long. `state` is `open`, `challenged`, an outcome of its
+    last case, or empty.
     """
 
     entity: Entity
     score: float
     signals: int
+    signals_before: int
     escalated: int
     last_seen: datetime
     state: str
@@ -90,6 +93,13 @@ SELECT entity_type, entity_id, max(score) AS score, count(*) AS signals, count(c
     max(occurred_at) AS last_seen, arg_max(details, score) AS details
 FROM signals WHERE {period} AND {conditions} GROUP BY entity_type, entity_id
 """
+_BEFORE: Final = """
+SELECT entity_type, entity_id, count(*) AS signals_before
+FROM signals WHERE {before} AND {conditions} GROUP BY entity_type, entity_id
+"""
+_ON_PAGE: Final = "(entity_type, entity_id) IN (SELECT (entity_type, entity_id) FROM page)"
+_COUNT_BEFORE: Final = "coalesce(signals_before, 0) AS signals_before"
+_COMPARED: Final = "SELECT * FROM ({entities}) LEFT JOIN ({before}) USING (entity_type, entity_id)"
 _PAGE: Final = """
 WITH page AS MATERIALIZED (
     SELECT *, count(*) OVER () AS total FROM ({entities})
@@ -102,13 +112,13 @@ WITH page AS MATERIALIZED (
     SELECT subject_type, subject_id, max(created_at) AS challenged_at FROM challenges
     WHERE challenge_required GROUP BY subject_type, subject_id
 )
-SELECT page.*,
+SELECT page.*, {before_of_page}
     CASE WHEN challenged_at >= coalesce(resolved_at, opened_at, challenged_at) THEN 'challenged'
         ELSE coalesce(last_cases.state, '') END AS state
 FROM page
 LEFT JOIN last_cases USING (entity_type, entity_id)
 LEFT JOIN last_challenges ON subject_type = page.entity_type AND subject_id = page.entity_id
-ORDER BY {order}, page.entity_type, page.entity_id
+{join_before}ORDER BY {order}, page.entity_type, page.entity_id
 """
 
 
@@ -154,17 +164,31 @@ def _read_factor(given: Mapping[str, object]) -> ScoreFactor:
 
 
 def _write_all(state: RiskState) -> str:
-    entities = _ENTITIES.format(period=IN_PERIOD, conditions=conditions_of(state))
-    return f"SELECT * EXCLUDE (details) FROM ({entities}) ORDER BY {_order(state)}, entity_type, entity_id"
+    order = f"{_order(state)}, entity_type, entity_id"
+    return f"SELECT * EXCLUDE (details) REPLACE ({_COUNT_BEFORE}) FROM ({_write_compared(state)}) ORDER BY {order}"
 
 
 def _write_page(state: RiskState) -> str:
+    """Write the query of a page; where the change does not sort, only the page's own entities are counted before."""
+    is_by_change = state.sort.lstrip("-") == "change"
+    before = _BEFORE.format(before=IN_TIME_BEFORE, conditions=f"{conditions_of(state)} AND {_ON_PAGE}")
     return _PAGE.format(
-        entities=_ENTITIES.format(period=IN_PERIOD, conditions=conditions_of(state)),
+        entities=_write_compared(state) if is_by_change else _write_entities(state),
+        before_of_page="" if is_by_change else "signals_before,",
+        join_before="" if is_by_change else f"LEFT JOIN ({before}) AS earlier USING (entity_type, entity_id)\n",
         order=_order(state),
         limit=SHORT_PAGE_ROWS,
         offset=SHORT_PAGE_ROWS * (state.page - 1),
     )
+
+
+def _write_entities(state: RiskState) -> str:
+    return _ENTITIES.format(period=IN_PERIOD, conditions=conditions_of(state))
+
+
+def _write_compared(state: RiskState) -> str:
+    before = _BEFORE.format(before=IN_TIME_BEFORE, conditions=conditions_of(state))
+    return _COMPARED.format(entities=_write_entities(state), before=before)
 
 
 def _order(state: RiskState) -> str:
@@ -176,6 +200,7 @@ def _read_entity(row: Row) -> RiskyEntity:
         entity=Entity(EntityType(read_text(row, "entity_type")), read_text(row, "entity_id")),
         score=read_number(row, "score"),
         signals=read_whole(row, "signals"),
+        signals_before=read_whole(row, "signals_before") if row["signals_before"] is not None else 0,
         escalated=read_whole(row, "escalated"),
         last_seen=read_time(row, "last_seen"),
         state=read_text(row, "state"),
@@ -188,6 +213,7 @@ _COLUMNS: Final = (
     TableColumn("Score", "right", sort="score"),
     TableColumn("Mainly because of", phone=False),
     TableColumn("Signals", "right", phone=False, sort="signals"),
+    TableColumn("Change", "right", phone=False, sort="change"),
     TableColumn("Escalated", "right", phone=False, sort="escalated"),
     TableColumn("Last seen", "right", phone=False, sort="seen"),
     TableColumn("State", phone=False),
@@ -218,7 +244,7 @@ def draw_who(who: Who, state: RiskState) -> Markup:
             _draw_culprits(who.answer),
             table(
                 _COLUMNS,
-                [_draw_row(each, found) for each in found.entities],
+                [_draw_row(each, found, state.shown_window.before) for each in found.entities],
                 caption="Entities by score",
                 keys=[write_entity_key(each.entity) for each in found.entities],
                 row_ev="entity",
@@ -231,7 +257,13 @@ def draw_who(who: Who, state: RiskState) -> Markup:
 
 def read_who(who: Who, state: RiskState) -> str:
     """Write the second line of the card."""
-    order = {"score": "highest score", "signals": "most signals", "escalated": "most escalations", "seen": "last seen"}
+    order = {
+        "score": "highest score",
+        "signals": "most signals",
+        "change": "rise of signals",
+        "escalated": "most escalations",
+        "seen": "last seen",
+    }
     words = order[state.sort.lstrip("-")]
     entities = plural(who.found.count, "entity", "entities")
     return f"{entities} by {words}" + ("" if state.sort.startswith("-") else ", reversed")
@@ -262,7 +294,7 @@ def _draw_culprits(answer: RiskAnswer) -> Markup:
     )
 
 
-def _draw_row(each: RiskyEntity, found: RiskyEntities) -> list[Markup]:
+def _draw_row(each: RiskyEntity, found: RiskyEntities, before: str) -> list[Markup]:
     tone = "red" if each.score >= found.threshold else "amber" if each.score >= found.threshold - 20 else "c4"
     return [
         draw_entity(each.entity, found.names),
@@ -273,10 +305,22 @@ def _draw_row(each: RiskyEntity, found: RiskyEntities) -> list[Markup]:
         ),
         _draw_factors(each),
         html("{n}", n=count(each.signals)),
+        _draw_change(each, before),
         html("{n}", n=count(each.escalated)),
         time_tag(each.last_seen, found.now),
         draw_state(each.state),
     ]
+
+
+def _draw_change(each: RiskyEntity, before: str) -> Markup:
+    """Draw how many more signals an entity has than in the time before, and its number then as a tip."""
+    change = each.signals - each.signals_before
+    return html(
+        '<span class="{tone}" data-tip="{tip}">{change}</span>',
+        tone="bad" if change > 0 else "good" if change else "muted",
+        tip=f"{plural(each.signals, 'signal')}, {count(each.signals_before)} in the {before.removeprefix('the ')}",
+        change=f"{change:+,}" if change else "0",
+    )
 
 
 def _draw_factors(each: RiskyEntity) -> Markup:
