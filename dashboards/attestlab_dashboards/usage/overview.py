@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from attestlab import Lab
@@ -13,16 +13,20 @@ from attestlab.billing.shapes import ResourceUseOut
 from attestlab.client.analysis.rows import Rows
 from attestlab.client.handles.billing import InvoiceHandle, SubscriptionHandle, UsageHandle
 from attestlab_dashboards.lake_query import LakeQuery
+from attestlab_dashboards.ranges import DayRange
 from attestlab_dashboards.usage.forecast import Forecast, MeterDay, Outlook, forecast_limit
-from attestlab_dashboards.usage.state import METERS, SPANS, UsageState
+from attestlab_dashboards.usage.state import METERS, YESTERDAY, UsageState
 
 _DAY: Final = timedelta(days=1)
-_ALL_DAYS: Final = max(SPANS)
 BUSIEST_OF_DAYS: Final = 28
 _BY_DAY: Final = """SELECT day, CAST(resource AS VARCHAR) AS resource, used, plan_limit FROM usage
-WHERE day >= CAST($since AS TIMESTAMPTZ) ORDER BY day, resource"""
+ORDER BY day, resource"""
 _OF_METER: Final = """SELECT day, used, plan_limit, used >= 0.8 * plan_limit AS is_over_80 FROM usage
-WHERE resource = $meter AND day > (SELECT max(day) FROM usage) - INTERVAL ($days) DAY ORDER BY day"""
+WHERE resource = $meter AND {shown} ORDER BY day"""
+_TODAY: Final = "to_timestamp(epoch(now())::BIGINT // 86400 * 86400)"
+_LATEST: Final = "day > (SELECT max(day) FROM usage) - INTERVAL ($days) DAY"
+_YESTERDAY: Final = f"day >= {_TODAY} - INTERVAL 1 DAY AND day < {_TODAY}"
+_OWN: Final = "day >= CAST($start AS TIMESTAMPTZ) AND day < CAST($end AS TIMESTAMPTZ)"
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,11 @@ class UsageOverview:
         """List the last days of a meter with today, oldest first."""
         return [*self.days[meter], self.get_today(meter)][-days:]
 
+    def list_between(self, meter: str, days: DayRange) -> list[MeterDay]:
+        """List the days of a range from the first use on, today included, oldest first."""
+        known = [*self.days[meter], self.get_today(meter)]
+        return [each for each in known if days.first <= each.day <= days.last]
+
     def get_today(self, meter: str) -> MeterDay:
         """Return today's use of a meter so far."""
         return MeterDay(self.today, self.get_item(meter).used)
@@ -78,14 +87,12 @@ class UsageOverview:
 def load_overview(lab: Lab, _state: UsageState) -> UsageOverview:
     """Load what is used."""
     now = lab.now()
-    midnight = datetime.combine(now.astimezone(UTC).date(), time(), UTC)
-    query = LakeQuery(_BY_DAY, {"since": (midnight - (_ALL_DAYS - 1) * _DAY).isoformat()})
     used: defaultdict[str, dict[date, int]] = defaultdict(dict)
-    for row in query.read_rows(lab):
+    for row in LakeQuery(_BY_DAY, {}).read_rows(lab):
         day = row["day"]
         assert isinstance(day, datetime)
         used[str(row["resource"])][day.astimezone(UTC).date()] = int(str(row["used"]))
-    days = {meter: _fill(used[meter], until=midnight.date()) for meter in METERS}
+    days = {meter: _fill(used[meter], until=now.astimezone(UTC).date()) for meter in METERS}
     billing = lab.billing
     return UsageOverview(now, billing.usage(), billing.subscription(), billing.preview_invoice(), days)
 
@@ -99,7 +106,12 @@ def _fill(used: Mapping[date, int], *, until: date) -> tuple[MeterDay, ...]:
 
 def compose_days(state: UsageState) -> LakeQuery:
     """Compose the query of the days that the chart shows."""
-    return LakeQuery(_OF_METER, {"meter": state.meter, "days": state.days})
+    if state.range == YESTERDAY:
+        return LakeQuery(_OF_METER.format(shown=_YESTERDAY), {"meter": state.meter})
+    if state.own_range is not None:
+        bounds = {"start": state.own_range.start.isoformat(), "end": state.own_range.end.isoformat()}
+        return LakeQuery(_OF_METER.format(shown=_OWN), {"meter": state.meter, **bounds})
+    return LakeQuery(_OF_METER.format(shown=_LATEST), {"meter": state.meter, "days": state.days})
 
 
 def export_days(lab: Lab, state: UsageState) -> Rows:

@@ -7,8 +7,7 @@ from typing import Final
 from attestlab.orgs.rules import Scope
 from attestlab_dashboards.pages import DashboardPage
 from attestlab_dashboards.usage.events import EVENTS
-from attestlab_dashboards.usage.filters import draw_filters
-from attestlab_dashboards.usage.panes import answer, changes, days, forecast, invoices, kpis, limits
+from attestlab_dashboards.usage.panes import answer, changes, chips, days, forecast, invoices, kpis, limits
 from attestlab_dashboards.usage.state import UsageState
 
 PAGE: Final = DashboardPage(
@@ -17,7 +16,7 @@ PAGE: Final = DashboardPage(
     question="What do we use, and when do we reach a limit?",
     state=UsageState,
     scope=Scope.BILLING_READ.value,
-    chips=draw_filters,
-    panes=(answer.PANE, kpis.PANE, days.PANE, forecast.PANE, limits.PANE, changes.PANE, invoices.PANE),
+    chips=chips.draw_filters,
+    panes=(answer.PANE, chips.PANE, kpis.PANE, days.PANE, forecast.PANE, limits.PANE, changes.PANE, invoices.PANE),
     events=EVENTS,
 )

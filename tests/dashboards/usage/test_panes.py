@@ -10,6 +10,7 @@ import pytest
 from attestlab.billing.rules import format_money
 from attestlab.core.errors import PermissionDenied
 from attestlab.orgs.rules import AddOn, Plan
+from attestlab_dashboards.usage.page import PAGE
 from attestlab_dashboards.usage.panes.invoices import export_invoices
 from attestlab_dashboards.usage.state import UsageState
 from attestlab_dashboards.usage.words import write_date
@@ -57,7 +58,7 @@ def test_a_new_tenant_has_too_few_days(open_payer: OpenPayer) -> None:
 
     assert "too few days" in draw(payer.lab, "answer")
     assert "Too few days to tell A line needs 3 full weeks of use, and there are 0 days." in draw(payer.lab, "forecast")
-    assert "Nothing was used No verifications in the last 90 days." in draw(payer.lab, "days")
+    assert "Nothing was used There are no verifications in this time: 5 Aug to 2 Nov 2026." in draw(payer.lab, "days")
 
 
 def test_without_a_limit_none_is_reached(open_payer: OpenPayer) -> None:
@@ -100,11 +101,53 @@ def test_the_meter_and_the_span_of_the_address_are_shown(open_payer: OpenPayer) 
 
     words = draw(payer.lab, "days", meter="attestations", days=30)
 
-    assert words.startswith("Attestations of each UTC day, against the 10,000 that a day allows now")
+    assert words.startswith(
+        "Attestations of each UTC day, 4 Oct to 2 Nov 2026, against the 10,000 that a day allows now"
+    )
     assert "limit 10,000" not in words  # it would be far above the chart
     pane = PANES["days"]
     assert pane.export is not None
     assert len(pane.export(payer.lab, UsageState(meter="attestations", days=30)).df()) == 30
+
+
+@pytest.mark.parametrize(
+    ("shown", "used"),
+    [("yesterday", [40]), ("2026-10-30/2026-10-31", [38, 39]), ("2026-10-31/2027-02-01", [39, 40, 3])],
+)
+def test_an_own_range_shows_its_days_and_exports_them(open_payer: OpenPayer, shown: str, used: list[int]) -> None:
+    payer = open_payer()
+    payer.use(list(range(1, 41)), today=3)
+    pane, state = PANES["days"], UsageState(range=shown)
+
+    drawn = str(pane.draw(pane.load(payer.lab, state), state))
+
+    assert pane.export is not None
+    assert pane.export(payer.lab, state).df()["used"].tolist() == used
+    assert [int(found) for found in re.findall(r'data-tip="\d+ \w+: (\d+),', drawn)] == used
+
+
+def test_a_range_without_use_says_so_and_offers_the_way_back(open_payer: OpenPayer) -> None:
+    payer = open_payer()
+    payer.use([7])
+
+    words = draw(payer.lab, "days", range="2025-01-01/2025-01-31")
+
+    assert "Nothing was used There are no verifications in this time: 1 Jan to 31 Jan 2025. Reset" in words
+
+
+def test_the_filters_that_are_set_have_dates_a_cross_and_one_reset(open_payer: OpenPayer) -> None:
+    payer = open_payer()
+    state = PAGE.events["range"](UsageState(days=30, meter="attestations"), "2026-11-02/2026-10-04")
+
+    words = draw(payer.lab, "chips", meter="attestations", range=state.range)
+
+    assert (state.days, state.range) == (90, "2026-10-04/2026-11-02")
+    assert words.endswith("Use: attestations 4 Oct to 2 Nov 2026 Reset")
+    assert draw(payer.lab, "chips", range="yesterday").endswith("Yesterday: 1 Nov 2026 Reset")
+    assert "Reset" not in draw(payer.lab, "chips")
+    assert "90 days: 5 Aug to 2 Nov 2026" in draw(payer.lab, "chips")
+    assert PAGE.events["clear"](state, "all") == UsageState()
+    assert PAGE.events["days"](state, "7").range == ""
 
 
 def test_a_larger_plan_holds_now_and_a_smaller_one_from_the_next_period(open_payer: OpenPayer) -> None:

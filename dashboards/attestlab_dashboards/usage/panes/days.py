@@ -16,9 +16,9 @@ from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.usage.changes import UsageReport, load_report
 from attestlab_dashboards.usage.forecast import MeterDay
 from attestlab_dashboards.usage.overview import UsageOverview, export_days, write_days_sql
-from attestlab_dashboards.usage.state import UsageState
+from attestlab_dashboards.usage.state import FILTERS, UsageState
 from attestlab_dashboards.usage.words import write_date
-from attestlab_dashboards.widgets import empty
+from attestlab_dashboards.widgets import button, empty
 
 FIRST_THRESHOLD: Final = THRESHOLDS[0]  # percent
 _BAR_SHARE: Final = 0.78  # of a day's width
@@ -31,16 +31,18 @@ def write_reading(report: UsageReport, state: UsageState) -> str:
     overview = report.overview
     limit = overview.get_item(state.meter).limit
     against = "without a limit" if limit is None else f"against the {count(limit)} that a day allows now"
-    return f"{state.meter.capitalize()} of each UTC day, {against}"
+    return f"{state.meter.capitalize()} of each UTC day, {state.find_days(overview.today).words}, {against}"
 
 
 def draw_days(report: UsageReport, state: UsageState) -> Markup:
     """Draw a bar for each day, with the limit and its threshold."""
     overview = report.overview
-    days, limit = overview.list_shown(state.meter, state.days), overview.get_item(state.meter).limit
-    most = max(days, key=lambda each: each.used)
-    if not most.used:
-        return empty("Nothing was used", f"No {state.meter} in the last {state.days} days.")
+    shown, limit = state.find_days(overview.today), overview.get_item(state.meter).limit
+    days = overview.list_between(state.meter, shown)
+    most = max(days, key=lambda each: each.used, default=None)
+    if most is None or not most.used:
+        back = button("Reset", ev="clear", v="all", primary=True) if state.list_changed(FILTERS) else NOTHING
+        return empty("Nothing was used", f"There are no {state.meter} in this time: {shown.words}.", back)
     has_line = limit is not None and 0 < limit <= _MAX_HEADROOM * most.used
     ticks = axes.choose_ticks(max(most.used, limit if has_line and limit else 0))
     lines = draw_limit_lines(limit, ticks[-1]) if has_line and limit else NOTHING
