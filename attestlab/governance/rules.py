@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from attestlab.core.errors import Conflict, PermissionDenied, ValidationFailed
 from attestlab.issuers.rules import IssuerStatus, RiskRating, TrustTier
@@ -58,6 +58,13 @@ _TO: dict[RequestType, IssuerStatus] = {
     RequestType.REVOKE_ISSUER: IssuerStatus.REVOKED,
     RequestType.REINSTATE_ISSUER: IssuerStatus.ACTIVE,
 }
+_WISHES: Final = {
+    RequestType.SUSPEND_ISSUER: "suspended",
+    RequestType.REVOKE_ISSUER: "revoked",
+    RequestType.REINSTATE_ISSUER: "reinstated",
+    RequestType.CHANGE_TRUST_TIER: "given another trust tier",
+    RequestType.CHANGE_RISK_RATING: "given another risk rating",
+}
 # A tenant may approve changes that protect relying parties (four-eyes principle), but not changes that raise trust.
 _TENANT_MAY_APPROVE = frozenset({RequestType.SUSPEND_ISSUER, RequestType.REVOKE_ISSUER})
 
@@ -104,7 +111,7 @@ def require_possible(kind: RequestType, *, status: IssuerStatus, current: Govern
         Conflict: the change is not possible; `details.issuer_status` is the current status.
     """
     if status not in _FROM[kind]:
-        message = f"{kind.value} is not possible: the issuer is {status.value}."
+        message = f"The issuer is {status.value.lower()}, so it cannot be {_WISHES[kind]}."
         raise Conflict(message, details={"issuer_status": status.value})
     if all(value in (None, now) for value, now in zip(new, current, strict=True)):
         raise Conflict("The issuer already has the requested values.", details={"issuer_status": status.value})
@@ -129,7 +136,7 @@ def require_may_approve(kind: RequestType, *, requested_by: str, tenant_id: obje
     if not (is_of_the_tenant and kind in _TENANT_MAY_APPROVE):
         needed = [role.value for role in PLATFORM_APPROVERS]
         raise PermissionDenied(
-            f"A {kind.value} request must be approved by the platform.", details={"required_roles": needed}
+            f"Only the platform approves that an issuer is {_WISHES[kind]}.", details={"required_roles": needed}
         )
 
 

@@ -73,7 +73,7 @@ def draw_error(pane: AnyPane, error: AttestLabError) -> Markup:
 
 def draw_failure(pane: AnyPane, reference: str) -> Markup:
     """Draw a pane that failed by our mistake; `reference` finds it in the log of the process."""
-    why = html("A mistake of ours, and it is in the log under <code>{reference}</code>.", reference=reference)
+    why = html("This is our mistake; the log of the server has it under <code>{reference}</code>.", reference=reference)
     retry = widgets.button("Retry", ev="retry", v=pane.key, primary=True)
     return _in_card(pane, widgets.state("warn", "bad", "This could not be drawn", why, retry))
 
@@ -81,7 +81,7 @@ def draw_failure(pane: AnyPane, reference: str) -> Markup:
 def draw_progress(pane: AnyPane, expected: str, seconds: float) -> Markup:
     """Draw a load that takes long: what it has to do, for how long it has run, and the button that cancels it."""
     why = html(
-        "{expected} {seconds} s so far. The service tells no share of it; it ends what takes too long by itself.",
+        "{expected} {seconds} s so far. The service does not know how much is done; it stops what takes too long.",
         expected=expected,
         seconds=f"{seconds:.0f}",
     )

@@ -162,7 +162,7 @@ def explain_comparison(change: Change, state: LogState) -> str:
         return f"The head that this browser saw on {utc(change.seen_at)}, against the head of now"
     if change.is_kept:
         return "The head that this link carries, against the head of now"
-    first = "This browser looks for the first time"
+    first = "This browser has seen no head before"
     if state.seen is not None:
         first = f"This browser saw a log with another key ({state.seen.key_id}, now {change.key_id})"
-    return f"{first}, so the log's own head of {COMPARED_DAYS} days before its newest one is compared"
+    return f"{first}, so the newest head is compared with the log's own of {COMPARED_DAYS} days earlier"

@@ -21,14 +21,14 @@ FORBIDDEN = "Your role reads agents. An owner or admin of the tenant can change 
 
 def test_the_answer_counts_who_may_act_and_for_whom_no_person_answers(fleet: Fleet) -> None:
     assert draw(fleet.owner, "answer") == (
-        "3 of 3 agents may act, in 1 tree. A person answers for each of them. 0 of them work now."
+        "3 of 3 agents may act, in 1 tree. A person answers for each of them. 0 are working now."
     )
     fleet.counter.session(["docs:list"])
     fleet.reader.update(owner_user_id=None)
     fleet.steward.suspend("at lunch")
 
     assert draw(fleet.owner, "answer") == (
-        "2 of 3 agents may act, in 1 tree. For 1 of them no person answers. 1 of them works now."
+        "2 of 3 agents may act, in 1 tree. No person answers for 1 of them. 1 is working now."
     )
     assert "May act 2 of 3 1 suspended, 0 revoked" in draw(fleet.owner, "kpis")
 
@@ -41,7 +41,7 @@ def test_a_person_who_left_is_no_owner_for_any_viewer(fleet: Fleet, role: str) -
     fleet.installation.people.remove(UUID(str(admin.me().id)), caller=caller)
     viewer = fleet.owner if role == "owner" else fleet.sign_in(role)
 
-    assert "For 1 of them no person answers." in draw(viewer, "answer")
+    assert "No person answers for 1 of them." in draw(viewer, "answer")
     assert "Orphan worker active a person who left" in draw(viewer, "fleet", finding="ownerless")
     assert "Answers for it a person who left" in draw(viewer, "agent", agent=str(agent.id))
     copied = viewer.sql(write_listing_sql(AgentsState(finding="ownerless")))
@@ -75,9 +75,9 @@ def test_the_review_finds_what_the_service_finds(fleet: Fleet) -> None:
         str(fleet.counter.id): {"expiring_7d"},
     }
     words = draw(fleet.owner, "review")
-    assert words.startswith("3 of 3 agents want a look; revoked ones need none")
+    assert words.startswith("3 of 3 agents need a look, revoked ones aside")
     assert "No person answers 1 Wildcard 1 No expiry 2 Ends within 7 days 1" in words
-    assert draw(fleet.owner, "review", finding="ownerless").startswith("1 of 1 agent wants a look")
+    assert draw(fleet.owner, "review", finding="ownerless").startswith("1 of 1 agent needs a look")
 
 
 def list_findings(row: Mapping[str, object]) -> set[str]:

@@ -152,9 +152,7 @@ def find_button(markup: str, value: str) -> str:
 def test_the_state_of_an_issuer_disables_what_it_forbids(ann: Lab) -> None:
     press = id_of(ann, "Orchard Press")
     drawn = draw(ann, "issuer", IssuerState(issuer=press))
-    assert 'data-tip="SUSPEND_ISSUER is not possible: the issuer is SUSPENDED."' in find_button(
-        drawn, f"suspend:{press}"
-    )
+    assert 'data-tip="The issuer is suspended, so it cannot be suspended."' in find_button(drawn, f"suspend:{press}")
     assert "disabled" not in find_button(drawn, f"reinstate:{press}")
 
 

@@ -39,7 +39,7 @@ def draw_tiles(register: AccessRegister, state: AccessState) -> Markup:
             v="role",
         ),
         Kpi(
-            label="People unused",
+            label="Unused accounts",
             value=part_of(idle, len(active)),
             note=f"for {IDLE_DAYS} days",
             rows="people",

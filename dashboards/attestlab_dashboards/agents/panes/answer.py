@@ -29,9 +29,9 @@ def draw_answer(counts: FleetCounts, state: AgentsState) -> Markup:
                 trees=plural(counts.trees, "tree"),
             ),
             _draw_owners(counts),
-            html("<b>{working}</b> of them work now.", working=count(counts.working))
+            html("<b>{working}</b> are working now.", working=count(counts.working))
             if counts.working != 1
-            else html("<b>1</b> of them works now."),
+            else html("<b>1</b> is working now."),
         ],
         html(" "),
     )
@@ -40,7 +40,7 @@ def draw_answer(counts: FleetCounts, state: AgentsState) -> Markup:
 def _draw_owners(counts: FleetCounts) -> Markup:
     if not counts.ownerless:
         return html("A person answers for <b>each</b> of them.")
-    return html("For <b>{ownerless}</b> of them no person answers.", ownerless=count(counts.ownerless))
+    return html("No person answers for <b>{ownerless}</b> of them.", ownerless=count(counts.ownerless))
 
 
 PANE: Final = Pane(

@@ -1,4 +1,4 @@
-"""The review: the agents that want a look, each with why; a finding narrows the page to its agents."""
+"""The review: the agents that need a look, each with why; a finding narrows the page to its agents."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PAGE: Final = f"""SELECT *, count(*) OVER () AS agents, row_number() OVER (ORDE
 QUALIFY (place - 1) // {REVIEW_ROWS} = least($page, (agents - 1) // {REVIEW_ROWS}) ORDER BY place"""
 _HEADINGS: Final = (
     TableColumn("Agent"),
-    TableColumn("What wants a look"),
+    TableColumn("What needs a look"),
     TableColumn("State", phone=False),
     TableColumn("Answers for it", phone=False),
     TableColumn("Ends", "right", phone=False),
@@ -89,9 +89,9 @@ def write_review_sql(state: AgentsState) -> str:
 
 
 def write_reading(page: ReviewPage, _state: AgentsState) -> str:
-    """Write how many agents want a look."""
-    verb = "wants" if page.agents == 1 else "want"
-    return f"{count(page.agents)} of {plural(page.counts.standing, 'agent')} {verb} a look; revoked ones need none"
+    """Write how many agents need a look."""
+    verb = "needs" if page.agents == 1 else "need"
+    return f"{count(page.agents)} of {plural(page.counts.standing, 'agent')} {verb} a look, revoked ones aside"
 
 
 def draw_review(page: ReviewPage, state: AgentsState) -> Markup:
@@ -148,7 +148,7 @@ def _draw_finding(name: str) -> Markup:
 
 PANE: Final = Pane(
     key="review",
-    question="What wants a look",
+    question="What needs a look",
     reading=write_reading,
     load=load_review,
     draw=draw_review,

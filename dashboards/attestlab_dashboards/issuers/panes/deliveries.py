@@ -75,7 +75,7 @@ _HEADINGS: Final = (
 )
 _DISABLED: Final = "The endpoint is disabled, so nothing is delivered to it."
 _REASONS: Final = {
-    "gone": "it answered 410, so it asked for no more",
+    "gone": "it answered 410, which asks for no more",
     "failing": "it failed for five days",
     "requested": "a member disabled it",
 }

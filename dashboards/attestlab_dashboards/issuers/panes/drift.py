@@ -121,7 +121,7 @@ def _draw_row(row: DriftRow, most: int) -> Markup:
 PANE: Final = Pane(
     key="drift",
     question="What has changed since they signed",
-    reading="Attestations whose issuer stood otherwise at the mint",
+    reading="Attestations whose issuer had another standing when they were minted",
     span=5,
     load=load_drift,
     draw=draw_drift,

@@ -1,4 +1,4 @@
-"""What reached its recipients: deliveries to inboxes by state, issuer and day.
+"""What reached recipients: deliveries to inboxes by state, issuer and day.
 
 Only the state of a delivery is shown, which its issuer may know. Whether and when a recipient read an attestation,
 and who the recipients are, no pane shows.
@@ -234,7 +234,7 @@ def _draw_issuers(found: InboxDeliveries) -> Markup:
 
 PANE: Final = Pane(
     key="inbox",
-    question="What reached its recipients",
+    question="What reached recipients",
     reading=write_reading,
     load=load_inbox,
     draw=draw_inbox,

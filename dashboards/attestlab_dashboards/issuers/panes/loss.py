@@ -168,7 +168,8 @@ def _split(began: datetime, moment: datetime, end: datetime) -> float:
 
 
 def _draw_effects(loss: KeyLoss) -> Markup:
-    stay = "stay VALID, flagged key_compromised" if loss.is_reported else "would stay VALID, flagged key_compromised"
+    flagged = "with the flag that their key was lost"
+    stay = f"stay VALID, {flagged}" if loss.is_reported else f"would stay VALID, {flagged}"
     turn = "are INVALID" if loss.is_reported else "would become INVALID"
     return join(
         [

@@ -35,7 +35,7 @@ def write_shares(summary: IssuerSummary, _state: IssuerState) -> str:
     alike = total.mints**2 / total.squared_mints
     return (
         f"Share of {plural(total.mints, 'mint')} in 30 days by trust tier (down) and risk (across); "
-        f"as concentrated as {alike:.1f} equal issuers"
+        f"as concentrated as if {alike:.1f} issuers shared them equally"
     )
 
 

@@ -161,7 +161,7 @@ def _button(
 PANE: Final = Pane(
     key="requests",
     question="Waiting for a second person",
-    reading="Changes of standing that were asked for and are not in force",
+    reading="Changes of standing that were asked for and have no effect yet",
     load=load_open_requests,
     draw=draw_open_requests,
     reads=(),

@@ -102,7 +102,7 @@ def copy_bundle_python(state: LogState) -> str:
 
 PANE: Final = Pane(
     key="bundle",
-    question="Is a bundle that you were given genuine?",
+    question="Is the bundle you were given genuine?",
     reading=tell_bundle_check,
     load=load_bundle_check,
     draw=draw_bundle_check,

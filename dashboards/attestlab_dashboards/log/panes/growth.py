@@ -163,7 +163,7 @@ def _draw_days(start: datetime, end: datetime) -> Markup:
 PANE: Final = Pane(
     key="growth",
     question="Growth",
-    reading=f"Entries in the log, on the newest {GROWTH_POINTS} days with any",
+    reading=f"Entries in the log, over the newest {GROWTH_POINTS} days that have any",
     span=5,
     load=load_growth,
     draw=draw_growth,

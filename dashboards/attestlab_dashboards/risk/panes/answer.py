@@ -220,7 +220,7 @@ def _draw_crowd(answer: RiskAnswer) -> Markup:
     if not crowds:
         return NOTHING
     listed = crowds[0] if len(crowds) == 1 else f"{', '.join(crowds[:-1])} and {crowds[-1]}"
-    return html("No few are behind it: they name <b>{listed}</b>.", listed=listed)
+    return html("No small group is behind it: they name <b>{listed}</b>.", listed=listed)
 
 
 def _draw_names(suspects: Suspects, answer: RiskAnswer) -> Markup:

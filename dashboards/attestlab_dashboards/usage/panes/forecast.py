@@ -108,8 +108,8 @@ def write_method(trend: Trend) -> str:
     growth = f"{count(abs(weekly))} {'more' if weekly >= 0 else 'fewer'} each week"
     return (
         f"How: a straight line through the busiest day of each of the last {len(trend.busiest)} weeks, {growth} (the "
-        "median between each two weeks), and on until it is as high as the limit. Holidays and campaigns are not known "
-        "to it."
+        "median between each two weeks), continued until it is as high as the limit. It knows nothing of holidays and "
+        "campaigns."
     )
 
 

@@ -58,10 +58,10 @@ def _draw_fullest(overview: UsageOverview) -> Kpi:
     """Draw the resource that is counted, not used by the day, and has the least room."""
     counted = [item for item in overview.usage.items if item.resource not in METERS and item.percent is not None]
     if not counted:
-        return Kpi(label="Fullest of the other limits", value="none", note="nothing else is limited", rows="limits")
+        return Kpi(label="Fullest other limit", value="none", note="nothing else is limited", rows="limits")
     item = max(counted, key=lambda each: each.percent or 0)
     return Kpi(
-        label="Fullest of the other limits",
+        label="Fullest other limit",
         value=_of(item),
         note=f"{write_resource(item.resource)}, {item.percent} %",
         rows="limits",
