@@ -17,7 +17,7 @@ CODE: Final = re.compile(
     r"(?<![\w@./:-])(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z]+(?:_[a-z0-9]+)+|[a-z][a-z_]+(?:\.[a-z_]+)+)(?![\w@/:-])"
 )
 DOMAIN: Final = re.compile(r"\.(?:example|invalid)\b")
-CODE_CELLS: Final = "code, pre, textarea, .mono, .al-id, svg, script, style, [data-code]"
+CODE_CELLS: Final = "code, pre, textarea, .po-code, .mono, .al-id, svg, script, style, [data-code]"
 POLICY_WORDS: Final = re.compile(
     r"(?:key|document|issuer|claims|signal)\.[a-z_]+|trust_tier|risk_rating|assurance_level|SELF_SIGNED|key\.age_days"
 )  # attributes and their values, which the text of a policy names

@@ -158,7 +158,7 @@ def test_the_state_of_an_issuer_disables_what_it_forbids(ann: Lab) -> None:
 
 @pytest.mark.parametrize("kind", RequestType)
 def test_nothing_is_possible_with_a_revoked_issuer(kind: RequestType) -> None:
-    assert "REVOKED" in find_obstacle(kind, IssuerStatus.REVOKED)
+    assert "revoked" in find_obstacle(kind, IssuerStatus.REVOKED)
 
 
 def test_a_suspension_begins_with_what_it_concerns(ann: Lab) -> None:

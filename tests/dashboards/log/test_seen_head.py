@@ -53,7 +53,7 @@ def test_the_age_of_a_head_is_a_number_with_a_small_unit_or_two_words() -> None:
 def test_the_first_look_is_compared_with_the_week_before(demo_lab: Lab) -> None:
     change = load_change(demo_lab, LogState())
     assert (change.is_kept, change.seen_at) == (False, None)
-    assert explain_comparison(change, LogState()).startswith("This browser looks for the first time, so")
+    assert explain_comparison(change, LogState()).startswith("This browser has seen no head before, so")
 
 
 def test_the_memory_has_the_head_its_key_and_the_time(demo_lab: Lab) -> None:
