@@ -28,7 +28,7 @@ from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.people import read_key_names
 from attestlab_dashboards.safe import NOTHING, html, join
 
-TRAIL_ROWS: Final = 6  # a page of the pane
+TRAIL_ROWS: Final = 8  # a page of the pane
 _KINDS: Final = ("issuer", "issuer_logo", "issuer_request", "key")  # a list in SQL too
 _CHOSEN: Final = f"CASE WHEN $actor = '' THEN resource_type IN {_KINDS} ELSE actor_id = $actor END"
 _ALL: Final = f"""SELECT seq, timestamp, actor_type, actor_id, action, resource_type, resource_id, outcome,
