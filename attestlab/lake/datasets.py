@@ -1,7 +1,7 @@
 """The data sets: the sequence that numbers each one's facts, and their columns.
 
-A fact never changes, so it is exported once. A later status of an attestation is an entry of the log and a fact of its
-own (`ends`); the view joins both. Ids are texts (Spark rejects Parquet's UUID), times are UTC. Loaded with pyarrow by
+A fact never changes, so it is exported once. A later status of an attestation is an entry of the log and another fact
+(`ends`); the view joins both. Ids are texts (Spark rejects Parquet's UUID), times are UTC. Loaded with pyarrow by
 the first export or query.
 """
 

@@ -49,7 +49,7 @@ PRIVATE_WORDS = (
     "hands over",
     "to and fro",
 )
-_PRIVATE = re.compile(r"\b(" + "|".join(PRIVATE_WORDS) + r")\b", re.IGNORECASE)
+_PRIVATE = re.compile(r"\b(" + "|".join(PRIVATE_WORDS).replace(" ", r"\s+") + r")\b", re.IGNORECASE)  # also over lines
 _PRIVATE_IN_NAMES = {"whoever", "nobody", "everybody", "somebody", "anew", "likewise", "told", "meanwhile", "beside"}
 _BOUND = re.compile(r"^_?(MOST|LONGEST|FEWEST|SHORTEST|LARGEST|SLOWEST|DEEPEST|WIDEST)(_|$)|_(AT_MOST|EVERY_S|EVERY)$")
 _WORD = re.compile(r"[A-Za-z_]{4,}")

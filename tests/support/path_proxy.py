@@ -1,7 +1,7 @@
 """A reverse proxy that serves an HTTP server below a path, as operators set one up: websockets pass, too.
 
-It removes the path, and may name it in `X-Forwarded-Prefix` and replace `Host`. Each request has a connection of its
-own, so the head alone is rewritten; all else is relayed as bytes.
+It removes the path, and may name it in `X-Forwarded-Prefix` and replace `Host`. Each request has its own
+connection, so the head alone is rewritten; all else is relayed as bytes.
 """
 
 from __future__ import annotations
