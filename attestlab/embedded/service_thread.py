@@ -34,6 +34,7 @@ from attestlab.web.routing.routes import Limit
 Result = TypeVar("Result")
 
 STOP_TIMEOUT_S = 30.0  # to commit the writes that were accepted
+LONG_WRITE_STOP_TIMEOUT_S = 10.0  # a write in the process beside the service that takes longer is rolled back
 
 
 _PER_MINUTE = 1_000_000  # what the rate limit headers show
@@ -108,7 +109,11 @@ class ServiceThread:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
-        """Commit every accepted write and the buffered metering, and end the thread; may be called again."""
+        """Commit every accepted write and the buffered metering, and end the thread; may be called again.
+
+        A long write, such as the kill of a large tree of agents, is rolled back if it has not ended after
+        `LONG_WRITE_STOP_TIMEOUT_S`.
+        """
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join(STOP_TIMEOUT_S)
@@ -133,6 +138,7 @@ class ServiceThread:
         settler.start(write_queue.background)
         self._ready.set_result((asyncio.get_running_loop(), stop, application))
         await stop.wait()
+        asyncio.get_running_loop().call_later(LONG_WRITE_STOP_TIMEOUT_S, write_queue.long_writes.abort)
         await learner.finish()
         await settler.finish()
         await self._finish_requests()

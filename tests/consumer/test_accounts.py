@@ -247,6 +247,7 @@ def test_an_account_is_found_by_username_and_by_each_verified_address(portal: Co
         assert store.find_account_by_username(execute, "lovelace") is None
 
 
+@pytest.mark.both_engines
 def test_an_export_has_all_parts_of_the_account(portal: ConsumerPortal) -> None:
     portal.lab.consumers.accounts.parts.append(Notes())
     portal.lab.consumers.accounts.counts["unread"] = lambda _execute, _account: 3

@@ -10,16 +10,20 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 import attestlab
+from attestlab.agents import lifecycle
 from attestlab.client.lab import Lab
 from attestlab.core.errors import AttestLabError
+from attestlab.embedded import service_thread
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
-from attestlab.server import outcome_settler
+from attestlab.server import long_write_jobs, outcome_settler
 from attestlab.settings import Settings
 from support.in_process_server import wait_until
 from support.installations import install
@@ -27,6 +31,7 @@ from support.lab_checks import check_lab
 from support.timeouts import WAIT_TIMEOUT_S
 
 CLAIMS = {"student_name": "Ada Lovelace", "institution": "London"}
+BEGUN = "long-write.begun"
 SIGNAL = {"source": "a", "signal_type": "b", "score": 1, "entity_type": "ip", "entity_id": "::1"}
 
 
@@ -63,6 +68,30 @@ def test_verbs_work_while_an_event_loop_runs_in_the_thread_that_calls(folder: Pa
             return lab.attestations[0].verify(file=b"x").verdict.value
 
     assert asyncio.run(use_in_notebook()) == "VALID"
+
+
+def test_a_lab_that_closes_during_a_long_write_undoes_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lifecycle, "MAX_ROWS_INSIDE", 0)
+    monkeypatch.setattr(long_write_jobs, "perform", _perform_without_end)
+    monkeypatch.setattr(service_thread, "LONG_WRITE_STOP_TIMEOUT_S", 0.1)
+    with ThreadPoolExecutor(1) as pool:
+        lab = attestlab.open(folder)
+        root = lab.agents.register("Root", scopes=["docs:*"])
+        root.delegate({"display_name": "Worker"}, ["docs:read"])
+        killed = pool.submit(root.kill, "it probes")
+        wait_until((folder / BEGUN).exists, True)
+        lab.close()
+
+        assert isinstance(killed.exception(WAIT_TIMEOUT_S), AttestLabError)
+    assert "attestlab-service" not in [thread.name for thread in threading.enumerate()]
+    with attestlab.open(folder) as again:
+        assert [agent.status for agent in again.agents] == ["active"] * 2
+
+
+def _perform_without_end(settings: Settings, _call: object) -> None:
+    """Begin a long write that never ends."""
+    (settings.data / BEGUN).touch()
+    Event().wait()
 
 
 def test_many_threads_may_use_one_lab(folder: Path) -> None:
