@@ -73,8 +73,10 @@ class Sessions:
         self.key_prefix = key_prefix
         self.credential_uses = credential_uses
 
-    def authenticate(self, token: str, *, now: datetime) -> Caller:
+    def authenticate(self, token: str, *, now: datetime, is_use: bool = True) -> Caller:
         """Return the person of an access token, with their current permissions from the database.
+
+        Without `is_use`, the session does not count as used.
 
         Raises:
             AuthInvalid: the token is invalid or expired, or its session or account has ended.
@@ -83,7 +85,8 @@ class Sessions:
         caller = self.storage.cached_read(claims, lambda connection: _load_caller(connection, claims))
         if not claims.is_current(now):
             raise AuthInvalid(known=caller)
-        self.credential_uses.note(caller, at=now)
+        if is_use:
+            self.credential_uses.note(caller, at=now)
         return caller
 
     def authenticate_browser(self, refresh_token: str, *, now: datetime) -> Caller:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -31,6 +32,7 @@ class CredentialUses:
         self.storage = storage
         self.clock = clock
         self._noted: dict[UUID, CredentialUseRecord] = {}  # by the key or session
+        self._in_writing: dict[UUID, CredentialUseRecord] = {}  # until a commit; a write that fails is repeated
         self._written_at: datetime | None = None
 
     def note(self, caller: Caller, *, at: datetime) -> None:
@@ -42,15 +44,19 @@ class CredentialUses:
             self._noted[credential_id] = CredentialUseRecord(credential_id, UUID(caller.actor_id), at)
 
     def write_due(self, tx: Transaction) -> None:
-        """Write what was noted, once a minute."""
+        """Write what was noted, once a minute; what could not be committed is written again with the next call."""
         now = self.clock.now()
         if self._written_at is not None and self._written_at <= now < self._written_at + WRITE_INTERVAL:
             return
-        self._written_at = now
-        noted, self._noted = self._noted, {}
-        if noted:
+        if not self._in_writing:
+            self._in_writing, self._noted = self._noted, {}
+        if self._in_writing:
             tx.flush()
-            store.KEEP_USES.run(tx.connection, [use._asdict() for use in noted.values()])
+            store.KEEP_USES.run(tx.connection, [use._asdict() for use in self._in_writing.values()])
+        tx.after_commit(partial(self._finish_write, now))
+
+    def _finish_write(self, at: datetime) -> None:
+        self._in_writing, self._written_at = {}, at
 
     def find_of_actors(self, actor_ids: Collection[UUID], *, tx: Transaction | None = None) -> dict[UUID, datetime]:
         """Find when keys or people last used a credential; those that never did are left out."""
@@ -63,11 +69,12 @@ class CredentialUses:
         """Find when keys or sessions were last used; those that never were are left out."""
         with self.storage.read() as connection:
             found = store.find_uses(connection.execute, credential_ids)
-        noted = {use: use.credential_id for each in credential_ids if (use := self._noted.get(each)) is not None}
+        wanted = set(credential_ids)
+        noted = {use: use.credential_id for use in self._list_noted() if use.credential_id in wanted}
         return self._join_noted(found, noted)
 
     def _list_noted(self) -> list[CredentialUseRecord]:
-        return list(self._noted.values())
+        return [*self._in_writing.values(), *self._noted.values()]
 
     def _join_noted(self, found: dict[UUID, datetime], noted: dict[CredentialUseRecord, UUID]) -> dict[UUID, datetime]:
         for use, key in noted.items():

@@ -260,7 +260,7 @@ def build_authenticator(lab: Installation) -> Authenticate:
         if credential is None:
             raise AuthInvalid
         if credential.kind == "bearer":
-            return authenticate_bearer(lab, credential.secret, now=request.now)
+            return authenticate_bearer(lab, credential.secret, now=request.now, is_use=not request.is_unattended)
         name = ("caller", hashlib.sha256(credential.secret.encode()).digest())
         caller = lab.storage.cached_read(name, lambda connection: lab.orgs.authenticate(connection, credential.secret))
         if caller.expires_at is not None and request.now >= caller.expires_at:
@@ -271,7 +271,7 @@ def build_authenticator(lab: Installation) -> Authenticate:
     return authenticate
 
 
-def authenticate_bearer(lab: Installation, secret: str, *, now: datetime) -> Caller:
+def authenticate_bearer(lab: Installation, secret: str, *, now: datetime, is_use: bool = True) -> Caller:
     """Find the caller behind the access token of a person, or the token of an agent.
 
     Raises:
@@ -279,7 +279,7 @@ def authenticate_bearer(lab: Installation, secret: str, *, now: datetime) -> Cal
     """
     if lab.agents.authentication.is_token(secret):
         return lab.agents.authentication.authenticate(secret, now=now)
-    return lab.identity.sessions.authenticate(secret, now=now)
+    return lab.identity.sessions.authenticate(secret, now=now, is_use=is_use)
 
 
 def render_error_page(envelope: ErrorEnvelope, *, path: str, path_prefix: str) -> HtmlPage:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from threading import Event
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, Self
 
 from attestlab.core.errors import AuthInvalid, AuthRequired
 from attestlab.core.execution.worker_processes import OnDisconnect
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from attestlab.web.body.payload_stream import Payload
     from attestlab.web.routing.authorization import WebCaller
     from attestlab.web.routing.routes import Route
+
+
+UNATTENDED: Final = "x-unattended"
 
 
 class Credential(NamedTuple):
@@ -73,6 +76,7 @@ class Request:
         "credential",
         "document",
         "headers",
+        "is_from_service",
         "method",
         "now",
         "on_disconnect",
@@ -102,6 +106,7 @@ class Request:
         request_id: str,
         now: datetime,
         on_disconnect: OnDisconnect,
+        is_from_service: bool = False,
     ) -> None:
         self.route = route
         self.method = method
@@ -109,6 +114,7 @@ class Request:
         self.path_values = path_values
         self.headers = headers
         self.peer = peer  # the client's address: the socket's peer, or the one that a trusted proxy forwards
+        self.is_from_service = is_from_service  # it came through a private socket, from another process of the service
         self.path_prefix = path_prefix  # the path below which a proxy serves us to this client; empty at the root
         self.request_id = request_id
         self.now = now
@@ -144,6 +150,14 @@ class Request:
     def header(self, name: str) -> str | None:
         """Return a request header by name, ignoring case, or None if it was not sent."""
         return self.headers.get(name.lower())
+
+    @property
+    def is_unattended(self) -> bool:
+        """Whether a page of the dashboards made the request by itself: it is no use of the person's session.
+
+        The header of anyone else does not count, so that nobody hides that they use a credential.
+        """
+        return self.is_from_service and UNATTENDED in self.headers
 
     def disconnect_event(self) -> Event:
         """Return an event that is set when the client disconnects before it gets its response. Call on the event loop.

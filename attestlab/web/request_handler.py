@@ -76,6 +76,7 @@ class RequestHandler:
         "_application",
         "_body",
         "_head",
+        "_is_from_service",
         "_now",
         "_on_disconnect",
         "_path_prefix",
@@ -97,6 +98,7 @@ class RequestHandler:
         self._head = head
         self._body = body
         self._on_disconnect = on_disconnect
+        self._is_from_service = not peer
         self._peer = application.limiter.addresses.client(peer, head.headers.get("x-forwarded-for"))
         self._path_prefix = application.path_prefixes.resolve(peer, head.headers.get("x-forwarded-prefix"))
         self._rate: Count | None = None
@@ -247,6 +249,7 @@ class RequestHandler:
             request_id=self._request_id,
             now=self._now,
             on_disconnect=self._on_disconnect,
+            is_from_service=self._is_from_service,
         )
         if not is_probe(route):
             await application.executor.read_shared(self._admit, call)
@@ -269,8 +272,7 @@ class RequestHandler:
         if length == 0:
             return
         body_reader.require_length(length or 0, limit_bytes=route.body_limit, member=route.large_member)
-        takes_form = route.form_part is not None
-        body_reader.require_media_type(self._head.headers, route.body_type, form=takes_form)
+        body_reader.require_media_type(self._head.headers, route.body_type, form=route.form_part is not None)
 
     def _admit(self, request: Request) -> None:
         """Authenticate the caller, charge the request and check authorization.

@@ -23,6 +23,7 @@ from attestlab.client.service_client import ServiceClient
 from attestlab.client.session import PersonSession
 from attestlab.core.errors import AttestLabError, AuthInvalid, PermissionDenied
 from attestlab.core.version import VERSION
+from attestlab.web.request import UNATTENDED
 from attestlab_dashboards.configuration import Configuration
 
 _BASE_URL: Final = "http://service"  # the name is not resolved: the socket is the address
@@ -49,8 +50,8 @@ class PersonalDoor:
         self._socket = configuration.api_socket
         self._headers = {"User-Agent": f"attestlab-dashboards/{VERSION}", "X-Forwarded-For": address or "127.0.0.1"}
         self._loop_http: httpx.AsyncClient | None = None
-        transport = httpx.HTTPTransport(_NO_AUTHORITIES, uds=self._socket, limits=_LIMITS)
-        self.http = httpx.Client(transport=transport, base_url=_BASE_URL, timeout=_TIMEOUT, headers=self._headers)
+        self._transport = httpx.HTTPTransport(_NO_AUTHORITIES, uds=self._socket, limits=_LIMITS)
+        self.http = self._open_client()
         anyone = ServiceClient(self.http, headers={}, place=self.place, public_url=self.public_url, sleep=time.sleep)
         try:
             self._session = PersonSession.sign_in(anyone, email, password)
@@ -77,6 +78,17 @@ class PersonalDoor:
         anyone = ServiceClient(http, headers={}, place=self.place, public_url=self.public_url, sleep=sleep_on_loop)
         return Lab(self, anyone.with_headers({}, self._session), closes_door=False)
 
+    def unattended_lab(self) -> Lab:
+        """Return a facade for what a page asks by itself: the service does not note it as a use of the session."""
+        http = self._open_client(**{UNATTENDED: "1"})
+        anyone = ServiceClient(http, headers={}, place=self.place, public_url=self.public_url, sleep=time.sleep)
+        return Lab(self, anyone.with_headers({}, self._session), closes_door=False)
+
+    def _open_client(self, **further: str) -> httpx.Client:
+        """Open a client over the connections that all of this person share."""
+        headers = {**self._headers, **further}
+        return httpx.Client(transport=self._transport, base_url=_BASE_URL, timeout=_TIMEOUT, headers=headers)
+
     def headers_of(self, tenant: UUID | str | None) -> Mapping[str, str]:
         """Return no further headers: a person acts for their own tenant alone."""
         if tenant is not None:
@@ -86,7 +98,7 @@ class PersonalDoor:
     def is_open(self) -> bool:
         """Whether the service still accepts the session; true if it is out of reach, which says nothing about it."""
         try:
-            self._client.get("/v1/me")
+            self._client.send("GET", "/v1/me", headers={UNATTENDED: "1"})
         except AuthInvalid:
             return False
         except AttestLabError:

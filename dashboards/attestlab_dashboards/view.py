@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Final
 from urllib.parse import parse_qsl, urlencode
@@ -18,6 +18,7 @@ import panel as pn
 import param
 from markupsafe import Markup
 
+from attestlab import Lab
 from attestlab.client.asynchronous.calls import VerbCancelled
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab_dashboards import assets, frame, icons, suggestions
@@ -91,6 +92,10 @@ class DashboardView(pn.viewable.Viewer):
 
     def __panel__(self) -> Bridge:
         return self._bridge
+
+    @cached_property
+    def _unattended_lab(self) -> Lab:
+        return self._session.door.unattended_lab()
 
     def end(self) -> None:
         """Show the sign-in page, because the session has ended."""
@@ -245,7 +250,7 @@ class DashboardView(pn.viewable.Viewer):
         """
         assert page.count_waiting is not None  # `_counted` has no other page
         try:
-            number = await run_verb(partial(page.count_waiting, self._lab))
+            number = await run_verb(partial(page.count_waiting, self._unattended_lab))
         except AuthInvalid:
             raise
         except (AttestLabError, VerbCancelled):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
@@ -17,6 +17,8 @@ from attestlab.installation import Installation
 from attestlab.orgs import credential_uses
 from attestlab.orgs.credential_uses import CredentialUses
 from attestlab.orgs.rules import Caller, Plan, Scope
+from attestlab.server.app import all_routes, build_authenticator
+from attestlab.web.request import UNATTENDED, Credential, Request
 from support.in_process_server import serve_in_thread
 from support.orgs import TenantClients, read_audit_trail
 
@@ -160,3 +162,37 @@ def test_the_memory_of_a_process_that_writes_nothing_is_bounded(
         uses.note(key, at=clock.now())
 
     assert [*uses.find_of_actors(ids)] == ids[:2]
+
+
+def test_uses_whose_commit_failed_are_written_with_the_next_sweep(lab: Installation, clock: FixedClock) -> None:
+    caller = lab.operator_caller()
+    person = Caller(caller.tenant_id, "USER", str(uuid4()), frozenset(), "FREE", credential_id=str(uuid4()))
+    session_id, used_at = UUID(person.credential_id), clock.now()
+    lab.credential_uses.note(person, at=used_at)
+    with pytest.raises(ZeroDivisionError), lab.storage.write() as tx:
+        lab.credential_uses.write_due(tx)
+        raise ZeroDivisionError
+
+    assert lab.credential_uses.find_of_credentials([session_id]) == {session_id: used_at}
+    write_uses(lab)
+    again = CredentialUses(storage=lab.storage, clock=clock)
+    assert again.find_of_credentials([session_id]) == {session_id: used_at}
+
+
+@pytest.mark.parametrize(("is_from_service", "is_use"), [(True, False), (False, True)])
+def test_what_a_page_asks_by_itself_is_no_use_but_nobody_else_hides_one(
+    lab: Installation, clock: FixedClock, is_from_service: bool, is_use: bool
+) -> None:
+    tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
+    with serve_in_thread(lab) as url, TenantClients(lab, url, tenant).owner() as owner:
+        session_id, token = UUID(session_of(owner)), owner.headers["Authorization"].removeprefix("Bearer ")
+    before = lab.credential_uses.find_of_credentials([session_id])
+    clock.advance(timedelta(minutes=7))
+    request = Request.without_connection(all_routes()[0], peer="192.0.2.1", request_id="r", now=clock.now())
+    request.headers, request.is_from_service = {UNATTENDED: "1"}, is_from_service
+    request.credential = Credential("bearer", token)
+
+    build_authenticator(lab)(request)
+
+    after = lab.credential_uses.find_of_credentials([session_id])
+    assert (after != before) is is_use
