@@ -29,7 +29,7 @@ from attestlab.identity.shapes import (
 from attestlab.orgs.rules import Caller
 from attestlab.web.executor import Executor
 from attestlab.web.paging import Page, decode_id, split_page
-from attestlab.web.request import Request
+from attestlab.web.request import KeptTokenUse, Request
 from attestlab.web.response import CommittedError
 from attestlab.web.routing.authorization import PUBLIC, Requirement
 from attestlab.web.routing.routes import Routes
@@ -76,11 +76,16 @@ def sign_in(prepared: AuthenticatedUser, tx: Transaction, identity: Identity) ->
 
 
 @routes.post("/v1/auth/refresh", scope=PUBLIC, secret=True, raises=(AuthInvalid,))
-def refresh_tokens(body: RefreshIn, tx: Transaction, identity: Identity) -> TokensOut | CommittedError:
+def refresh_tokens(
+    request: Request, body: RefreshIn, tx: Transaction, identity: Identity
+) -> TokensOut | CommittedError:
     """Exchange a refresh token for the next tokens; a second use ends the session.
 
     A token that is used twice was probably stolen, so all tokens of its session become invalid.
     """
+    if (use := request.kept_token_use) is not None:
+        is_reopened = use == KeptTokenUse.REOPEN
+        return render_tokens(identity.sessions.renew_kept(body.refresh_token, is_reopened=is_reopened, tx=tx))
     issued = identity.sessions.refresh(body.refresh_token, tx=tx)
     return CommittedError(issued) if isinstance(issued, AuthInvalid) else render_tokens(issued)
 

@@ -35,6 +35,7 @@ from attestlab.orgs.rules import (
 ACCESS_TOKEN_TTL_S = 3600
 REFRESH_TOKEN_TTL = timedelta(days=30)
 REFRESH_TOKEN_BYTES = 32
+MAX_BROWSER_IDLE = timedelta(hours=8)  # a browser that was unused for longer signs in again
 MAX_TIMESTAMP = 4_102_444_800  # the year 2100; later dates would overflow date arithmetic
 MAX_CLOCK_SKEW_S = 300  # how far the clock of the host that issued a token may be ahead
 _TYPES: dict[str, type] = {

@@ -135,6 +135,30 @@ class Sessions:
             audited_write.change(tx, store.refresh_tokens, token, {"used_at": now}, deed)
             return self._issue_tokens(tx, person, caller, now)
 
+    def renew_kept(self, refresh_token: str, *, is_reopened: bool, tx: Transaction | None = None) -> Tokens:
+        """Return the next access token of a session whose refresh token stays unused, as the dashboards keep it.
+
+        A session that `is_reopened`, because the process that had it open has ended, was used within
+        `MAX_BROWSER_IDLE`.
+
+        Raises:
+            AuthInvalid: the token is unknown, used or expired, or its session was idle or has ended.
+        """
+        secret_sha256 = rules.hash_refresh_token(refresh_token, prefix=self.key_prefix)
+        with self.storage.write(tx) as tx:
+            now, token = self.clock.now(), store.find_refresh_token(tx, secret_sha256)
+            if token is None or token.used_at is not None:
+                raise AuthInvalid
+            person, caller = _load_session(tx.connection, token.session_id)
+            if not _is_current(token, now) or (is_reopened and self._is_idle(tx, token, now)):
+                raise AuthInvalid(known=caller)
+            claims = Claims.of(caller, email=person.email, issuer=self.tokens.issuer(), jti=str(token.id), at=now)
+            return Tokens(self.tokens.sign(tx, claims, at=now), refresh_token)
+
+    def _is_idle(self, tx: Transaction, token: RefreshTokenRecord, now: datetime) -> bool:
+        last_uses = self.credential_uses.find_of_credentials([token.session_id], tx=tx)
+        return now - last_uses.get(token.session_id, token.issued_at) > rules.MAX_BROWSER_IDLE
+
     def sign_out(self, *, caller: Caller, refresh_token: str | None = None, tx: Transaction | None = None) -> None:
         """End the caller's session, and the session of `refresh_token` if it is another one of theirs."""
         with self.storage.write(tx) as tx:

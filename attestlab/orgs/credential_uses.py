@@ -65,9 +65,11 @@ class CredentialUses:
         wanted = set(actor_ids)
         return self._join_noted(found, {use: use.actor_id for use in self._list_noted() if use.actor_id in wanted})
 
-    def find_of_credentials(self, credential_ids: Collection[UUID]) -> dict[UUID, datetime]:
+    def find_of_credentials(
+        self, credential_ids: Collection[UUID], *, tx: Transaction | None = None
+    ) -> dict[UUID, datetime]:
         """Find when keys or sessions were last used; those that never were are left out."""
-        with self.storage.read() as connection:
+        with self.storage.read(tx) as connection:
             found = store.find_uses(connection.execute, credential_ids)
         wanted = set(credential_ids)
         noted = {use: use.credential_id for use in self._list_noted() if use.credential_id in wanted}

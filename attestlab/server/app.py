@@ -343,6 +343,7 @@ async def serve(
     NAVIGATION.has_dashboards = dashboards is not None and are_installed()
     if dashboards is not None:
         dashboards.on_start = partial(warm_up, lab)
+        dashboards.cookie_key = lab.keyring.keyed_sha256(b"cookies of the dashboards v1")
     server.add_sockets(sockets)
     sweeper = write_queue.background.start("sweeper", write_queue.sweep_forever)
     dispatcher = lab.webhook_deliveries.dispatcher.start(write_queue.background, write_queue.write)

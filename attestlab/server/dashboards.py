@@ -115,10 +115,12 @@ def _find_place() -> Path:
 class Dashboards:
     """The dashboards of a server, as one of its workers sees them. `people` may sign in with one click: a demo's.
 
-    `on_start` is called when this worker starts them: their first page will come soon.
+    `on_start` is called when this worker starts them: their first page will come soon. `cookie_key` is the same for
+    each process of them, so that people stay signed in when one starts again.
     """
 
     on_start: Callable[[], Coroutine[object, object, None]] | None = None
+    cookie_key = b""
 
     def __init__(self, place: DashboardFolder, settings: Settings, people: Sequence[dict[str, str]] = ()) -> None:
         self._place = place
@@ -233,6 +235,7 @@ class Dashboards:
             stage=self._settings.env.value,
             address_requests_per_minute=self._settings.address_requests_per_minute,
             people=tuple(DemoPerson(**person) for person in self._people),
+            cookie_key=self.cookie_key.hex(),
         ).to_json()
 
     def _take_lock(self) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from enum import StrEnum
 from threading import Event
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, Self
 
@@ -22,7 +23,16 @@ if TYPE_CHECKING:
     from attestlab.web.routing.routes import Route
 
 
+# Headers that count on the private socket alone, where the dashboards are the client.
 UNATTENDED: Final = "x-unattended"
+KEPT_TOKEN: Final = "x-kept-token"
+
+
+class KeptTokenUse(StrEnum):
+    """What a refresh token that stays unused is for: the next access token, or to open a session again."""
+
+    RENEW = "renew"
+    REOPEN = "reopen"
 
 
 class Credential(NamedTuple):
@@ -158,6 +168,12 @@ class Request:
         The header of anyone else does not count, so that nobody hides that they use a credential.
         """
         return self.is_from_service and UNATTENDED in self.headers
+
+    @property
+    def kept_token_use(self) -> KeptTokenUse | None:
+        """What the dashboards use a refresh token for that stays unused; None if it is used up, as by anyone else."""
+        sent = self.headers.get(KEPT_TOKEN)
+        return KeptTokenUse(sent) if self.is_from_service and sent is not None else None
 
     def disconnect_event(self) -> Event:
         """Return an event that is set when the client disconnects before it gets its response. Call on the event loop.

@@ -22,7 +22,7 @@ class Configuration:
     """The sockets of both processes, and what pages show.
 
     `api_socket` is the Unix socket of the HTTP API, `own_socket` the one to serve pages on, and
-    `address_requests_per_minute` the API's limit of requests without a credential.
+    `address_requests_per_minute` the API's limit of requests without a credential. `cookie_key` seals cookies, in hex.
     """
 
     api_socket: str
@@ -31,6 +31,7 @@ class Configuration:
     stage: str
     address_requests_per_minute: int
     people: tuple[DemoPerson, ...] = ()
+    cookie_key: str = field(default="", repr=False)
 
     @classmethod
     def from_json(cls, line: str) -> Self:

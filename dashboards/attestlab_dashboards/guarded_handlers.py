@@ -1,12 +1,18 @@
-"""What stands in front of every handler of the dashboards, ours and those of Panel and Bokeh: a guard, and HEAD."""
+"""What stands in front of every handler of the dashboards, ours and those of Panel and Bokeh: a guard, and HEAD.
+
+The guard also opens the session of a cookie again that this process does not know, because it has started since.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from typing import cast
 
 from tornado.web import RequestHandler
 
 from attestlab_dashboards.client_names import find_refusal
+from attestlab_dashboards.sessions import BrowserSessions
+from attestlab_dashboards.sign_in import COOKIE
 
 _guarded: dict[type[RequestHandler], type[RequestHandler]] = {}
 
@@ -22,7 +28,10 @@ class Guarded(RequestHandler):
             self.set_header("Content-Type", "text/plain; charset=utf-8")
             self.set_header("Cache-Control", "no-store")
             self.finish(refusal)
-        elif (prepared := super().prepare()) is not None:
+            return
+        sessions = cast(BrowserSessions, self.application.settings["sessions"])
+        await sessions.reopen(self.get_cookie(COOKIE), address=self.request.remote_ip or "")
+        if (prepared := super().prepare()) is not None:
             await prepared
 
 

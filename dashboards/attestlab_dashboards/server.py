@@ -36,11 +36,13 @@ from tornado.web import (
 from attestlab.web import logging_setup
 from attestlab_dashboards import assets, downloads, shell, sign_in
 from attestlab_dashboards.configuration import Configuration
+from attestlab_dashboards.cookies import CookieSeal
 from attestlab_dashboards.document import ShellPage
 from attestlab_dashboards.guarded_handlers import guard
 from attestlab_dashboards.page_list import PAGES
 from attestlab_dashboards.page_socket import PageSocket
 from attestlab_dashboards.pages import AnyPage
+from attestlab_dashboards.service import PersonalDoor
 from attestlab_dashboards.sessions import BrowserSession, BrowserSessions
 from attestlab_dashboards.sign_in import COOKIE
 from attestlab_dashboards.throttle import PAGES_PER_MINUTE, TENANT_PAGES_PER_MINUTE, Throttle, TooManyRequests
@@ -144,7 +146,7 @@ class PageBuilder(Handler):
             return
         doc.config.update(reconnect_session=False, notify_connection_status=False)  # bridge.js does both
         with set_curdoc(doc):
-            view = DashboardView(self._page, session, partial(self._sessions.end, session), PAGES)
+            view = DashboardView(self._page, session, partial(self._sessions.end, session, is_final=True), PAGES)
             session.views.add(view)
             doc.on_session_destroyed(lambda _context: _close(session, view))
             drawn = shell.draw_shell(self._page, PAGES, session.facts)
@@ -240,7 +242,10 @@ def build_application(
 
 async def serve(configuration: Configuration) -> None:
     """Serve until standard input ends, which happens when the server that started this process is gone."""
-    sessions = BrowserSessions()
+    sessions = BrowserSessions(
+        seal=CookieSeal(bytes.fromhex(configuration.cookie_key)),
+        open_door=partial(PersonalDoor.reopen, configuration),
+    )
     throttle = Throttle(configuration.address_requests_per_minute)
     application = build_application(configuration, sessions, throttle)
     http = HTTPServer(application, xheaders=True, max_body_size=64 * 1024)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Final
+from typing import Final, Self
 from uuid import UUID
 
 import httpx
@@ -20,11 +20,12 @@ from attestlab import Lab
 from attestlab.client.asynchronous.calls import sleep_on_loop
 from attestlab.client.asynchronous.loop_transport import LoopTransport
 from attestlab.client.service_client import ServiceClient
-from attestlab.client.session import PersonSession
 from attestlab.core.errors import AttestLabError, AuthInvalid, PermissionDenied
 from attestlab.core.version import VERSION
 from attestlab.web.request import UNATTENDED
 from attestlab_dashboards.configuration import Configuration
+from attestlab_dashboards.kept_session import KeptSession
+from attestlab_dashboards.pages import Facts
 
 _BASE_URL: Final = "http://service"  # the name is not resolved: the socket is the address
 _TIMEOUT: Final = httpx.Timeout(60.0, connect=5.0)
@@ -39,14 +40,12 @@ _CLOSING: Final[set[asyncio.Future[None]]] = set()  # the event loop itself keep
 class PersonalDoor:
     """The door of one signed-in person."""
 
-    def __init__(self, configuration: Configuration, email: str, password: str, *, address: str) -> None:
-        """Sign in, for a browser at `address`, which counts for limits and the audit trail.
-
-        Raises:
-            AuthInvalid: the password is wrong, or there is no such person.
-            RateLimited: too many attempts failed.
-        """
+    def __init__(
+        self, configuration: Configuration, open_session: Callable[[ServiceClient], KeptSession], *, address: str
+    ) -> None:
+        """Open a session, for a browser at `address`, which counts for limits and the audit trail."""
         self.place = self.public_url = configuration.public_url
+        self._stage = configuration.stage
         self._socket = configuration.api_socket
         self._headers = {"User-Agent": f"attestlab-dashboards/{VERSION}", "X-Forwarded-For": address or "127.0.0.1"}
         self._loop_http: httpx.AsyncClient | None = None
@@ -54,11 +53,48 @@ class PersonalDoor:
         self.http = self._open_client()
         anyone = ServiceClient(self.http, headers={}, place=self.place, public_url=self.public_url, sleep=time.sleep)
         try:
-            self._session = PersonSession.sign_in(anyone, email, password)
+            self._session = open_session(anyone)
             self._client = anyone.with_headers({}, self._session)
         except BaseException:
             self.http.close()
             raise
+
+    @classmethod
+    def sign_in(cls, configuration: Configuration, email: str, password: str, *, address: str) -> Self:
+        """Begin a session.
+
+        Raises:
+            AuthInvalid: the password is wrong, or there is no such person.
+            RateLimited: too many attempts failed.
+        """
+        return cls(configuration, lambda client: KeptSession.sign_in(client, email, password), address=address)
+
+    @classmethod
+    def reopen(cls, configuration: Configuration, refresh_token: str, *, address: str) -> Self:
+        """Open a session again that an earlier process of the dashboards began.
+
+        Raises:
+            AuthInvalid: the session has ended, or was not used for hours.
+        """
+        return cls(configuration, lambda client: KeptSession.reopen(client, refresh_token), address=address)
+
+    @property
+    def refresh_token(self) -> str:
+        """The token that opens the session again, as long as the service lets it."""
+        return self._session.refresh_token
+
+    def read_facts(self) -> Facts:
+        """Read what every page knows of the person and the tenant."""
+        me = self.lab().me()
+        return Facts(
+            person=me.name,
+            email=me.email or "",
+            tenant=me.tenant_name,
+            tenant_id=str(me.tenant_id),
+            stage=self._stage,
+            roles=frozenset(me.roles),
+            scopes=frozenset(me.credential.scopes),
+        )
 
     def lab(self) -> Lab:
         """Return the facade for this person."""

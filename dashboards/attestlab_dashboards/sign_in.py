@@ -93,13 +93,13 @@ class SignInHandler(SessionHandler):
         return self.get_body_argument("email", "").strip(), self.get_body_argument("password", "", strip=False)
 
     def _sign_in(self, email: str, password: str, address: str) -> tuple[PersonalDoor, Facts]:
-        door = PersonalDoor(self.configuration, email, password, address=address)
-        return door, _read_facts(door, self.configuration)
+        door = PersonalDoor.sign_in(self.configuration, email, password, address=address)
+        return door, door.read_facts()
 
     def _begin(self, door: PersonalDoor, facts: Facts, address: str) -> None:
         old = self.find_session()
         if old is not None:
-            self.sessions.end(old)
+            self.sessions.end(old, is_final=True)
         cookie = self.sessions.begin(door, facts, address=address)
         self.set_cookie(
             COOKIE, cookie, path=self.root, httponly=True, samesite="Lax", secure=self.configuration.is_secure
@@ -122,7 +122,7 @@ class SignOutHandler(SessionHandler):
         session = self.find_session()
         if session is not None and self.comes_from_own_page():
             await asyncio.get_running_loop().run_in_executor(None, session.door.sign_out)
-            self.sessions.end(session)
+            self.sessions.end(session, is_final=True)
             self.clear_cookie(COOKIE, path=self.root)
         self.redirect(f"{self.root}/{SIGN_IN}", status=303)
 
@@ -219,17 +219,4 @@ def _draw_people(people: tuple[DemoPerson, ...], target: str) -> Markup:
         action=SIGN_IN,
         target=target,
         buttons=buttons,
-    )
-
-
-def _read_facts(door: PersonalDoor, configuration: Configuration) -> Facts:
-    me = door.lab().me()
-    return Facts(
-        person=me.name,
-        email=me.email or "",
-        tenant=me.tenant_name,
-        tenant_id=str(me.tenant_id),
-        stage=configuration.stage,
-        roles=frozenset(me.roles),
-        scopes=frozenset(me.credential.scopes),
     )

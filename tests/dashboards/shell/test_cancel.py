@@ -64,6 +64,11 @@ async def serve_slowly(folder: Path) -> AsyncIterator[tuple[Configuration, list[
     server.close()
 
 
+async def open_door(configuration: Configuration) -> PersonalDoor:
+    email = "ann@x.example"
+    return await run_in_thread(lambda: PersonalDoor.sign_in(configuration, email, "p", address="127.0.0.1"))
+
+
 async def wait_until(condition: Any) -> None:
     async with asyncio.timeout(WAIT_TIMEOUT_S):
         while not condition():
@@ -73,7 +78,9 @@ async def wait_until(condition: Any) -> None:
 def test_a_cancelled_load_leaves_the_service(tmp_path: Path) -> None:
     async def run() -> list[str]:
         async with serve_slowly(tmp_path) as (configuration, met):
-            door = await run_in_thread(lambda: PersonalDoor(configuration, "ann@x.example", "p", address="127.0.0.1"))
+            door = await run_in_thread(
+                lambda: PersonalDoor.sign_in(configuration, "ann@x.example", "p", address="127.0.0.1")
+            )
             answers = Answers(door.cancellable_lab())
             pane = make_pane(lambda lab, _state: lab.policies.simulate(POLICY))
             loading = asyncio.ensure_future(answers.load(pane, KeyedState(1)))
@@ -96,7 +103,9 @@ def test_the_doors_of_a_person_load_no_certificates(tmp_path: Path, monkeypatch:
 
     async def run() -> None:
         async with serve_slowly(tmp_path) as (configuration, _met):
-            door = await run_in_thread(lambda: PersonalDoor(configuration, "ann@x.example", "p", address="127.0.0.1"))
+            door = await run_in_thread(
+                lambda: PersonalDoor.sign_in(configuration, "ann@x.example", "p", address="127.0.0.1")
+            )
             door.cancellable_lab()
             door.close()
 

@@ -85,7 +85,9 @@ class Window:
             events={"word": lambda _, value: WordState(value)},
             count_waiting=count_waiting,
         )
-        session = BrowserSession("handle", cast(Any, SimpleNamespace(lab=lambda: None)), FACTS, "127.0.0.1")
+        session = BrowserSession(
+            "handle", cast(Any, SimpleNamespace(lab=lambda: None, unattended_lab=lambda: None)), FACTS, "127.0.0.1"
+        )
         self.view = DashboardView(page, session, self._end, [page])
         self._bridge = self.view.__panel__()
 

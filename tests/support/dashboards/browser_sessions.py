@@ -16,7 +16,11 @@ class Door:
 
     def __init__(self, *, accepted: bool = True) -> None:
         self.accepted = accepted
-        self.closed = False
+        self.closed = self.signed_out = False
+        self.refresh_token = "rt_of_this_door"
+
+    def sign_out(self) -> None:
+        self.signed_out = True
 
     def is_open(self) -> bool:
         return self.accepted
