@@ -12,14 +12,15 @@ import pytest
 
 from attestlab.core.clock import FixedClock
 from attestlab.core.encoding import format_time
+from attestlab.core.errors import AuthInvalid
 from attestlab.identity import rules
 from attestlab.installation import Installation
 from attestlab.orgs import credential_uses
 from attestlab.orgs.credential_uses import CredentialUses
 from attestlab.orgs.rules import Caller, Plan, Scope
 from attestlab.server.app import all_routes, build_authenticator
-from attestlab.web.request import UNATTENDED, Credential, Request
-from support.in_process_server import serve_in_thread
+from attestlab.web.request import KEPT_TOKEN, UNATTENDED, Credential, Request
+from support.in_process_server import make_client, serve_in_thread
 from support.orgs import TenantClients, read_audit_trail
 
 SESSIONS = "/v1/auth/sessions"
@@ -196,3 +197,51 @@ def test_what_a_page_asks_by_itself_is_no_use_but_nobody_else_hides_one(
 
     after = lab.credential_uses.find_of_credentials([session_id])
     assert (after != before) is is_use
+
+
+def keep_token(lab: Installation) -> tuple[str, UUID]:
+    """A session that the dashboards keep: its refresh token, and its id."""
+    tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
+    user = lab.identity.authenticate(tenant.owner_email, tenant.owner_password, peer="::1", now=lab.clock.now())
+    tokens = lab.identity.sign_in(user)
+    caller = lab.identity.sessions.authenticate(tokens.access_token, now=lab.clock.now())
+    return tokens.refresh_token, UUID(caller.credential_id)
+
+
+def test_a_kept_token_renews_again_and_again_until_it_is_used_up(lab: Installation, clock: FixedClock) -> None:
+    sessions, (token, session_id) = lab.identity.sessions, keep_token(lab)
+    for _ in range(2):
+        clock.advance(timedelta(hours=1))
+        renewed = sessions.renew_kept(token, is_reopened=False)
+        assert renewed.refresh_token == token
+        assert sessions.authenticate(renewed.access_token, now=clock.now()).credential_id == str(session_id)
+    sessions.refresh(token)
+
+    with pytest.raises(AuthInvalid):
+        sessions.renew_kept(token, is_reopened=False)
+
+
+def test_a_session_is_not_opened_again_after_hours_without_use(lab: Installation, clock: FixedClock) -> None:
+    sessions, (token, _) = lab.identity.sessions, keep_token(lab)
+    clock.advance(rules.MAX_BROWSER_IDLE)
+    access_token = sessions.renew_kept(token, is_reopened=True).access_token
+    sessions.authenticate(access_token, now=clock.now())
+    clock.advance(rules.MAX_BROWSER_IDLE)
+    sessions.renew_kept(token, is_reopened=True)
+    clock.advance(timedelta(seconds=1))
+
+    with pytest.raises(AuthInvalid):
+        sessions.renew_kept(token, is_reopened=True)
+    assert sessions.renew_kept(token, is_reopened=False).refresh_token == token, "a page of it is open"
+
+
+def test_nobody_but_the_dashboards_keeps_a_refresh_token(lab: Installation) -> None:
+    token, _ = keep_token(lab)
+    with serve_in_thread(lab) as url, make_client(url) as anyone:
+        answers = [
+            anyone.post("/v1/auth/refresh", json={"refresh_token": token}, headers={KEPT_TOKEN: "renew"})
+            for _ in range(2)
+        ]
+
+    assert answers[0].json()["refresh_token"] != token
+    assert [answer.status_code for answer in answers] == [200, 401]

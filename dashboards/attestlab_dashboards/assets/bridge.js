@@ -306,8 +306,10 @@ export function render({ model, el }) {
     }
   }
 
+  const isDraftKept = (area) => Boolean(area?.dataset.keep) && readDraft(area).text === area.value;
   const hasOwnText = () =>
-    location.search.includes("=in-the-window") || [...root.querySelectorAll("textarea")].some((text) => text.value !== text.defaultValue);
+    (location.search.includes("=in-the-window") && !isDraftKept(draftArea())) ||
+    [...root.querySelectorAll("textarea")].some((area) => area.value !== area.defaultValue && !isDraftKept(area));
 
   globalThis.Bokeh?.documents[0]?.on_event("connection_lost", () => {
     const isKept = hasOwnText();

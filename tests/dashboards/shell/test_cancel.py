@@ -78,9 +78,7 @@ async def wait_until(condition: Any) -> None:
 def test_a_cancelled_load_leaves_the_service(tmp_path: Path) -> None:
     async def run() -> list[str]:
         async with serve_slowly(tmp_path) as (configuration, met):
-            door = await run_in_thread(
-                lambda: PersonalDoor.sign_in(configuration, "ann@x.example", "p", address="127.0.0.1")
-            )
+            door = await open_door(configuration)
             answers = Answers(door.cancellable_lab())
             pane = make_pane(lambda lab, _state: lab.policies.simulate(POLICY))
             loading = asyncio.ensure_future(answers.load(pane, KeyedState(1)))
@@ -103,9 +101,7 @@ def test_the_doors_of_a_person_load_no_certificates(tmp_path: Path, monkeypatch:
 
     async def run() -> None:
         async with serve_slowly(tmp_path) as (configuration, _met):
-            door = await run_in_thread(
-                lambda: PersonalDoor.sign_in(configuration, "ann@x.example", "p", address="127.0.0.1")
-            )
+            door = await open_door(configuration)
             door.cancellable_lab()
             door.close()
 

@@ -329,6 +329,36 @@ def test_a_killed_process_is_started_again(browser: httpx.Client, server: Server
     assert len(find_own(server)) == 1
 
 
+def test_people_stay_signed_in_when_a_process_starts_again(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    made = ServerProcess.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}")
+    with patient_http.open_client() as signed_out, patient_http.open_client() as person:
+        with made.start() as server:
+            for each in (signed_out, person):
+                each.base_url = server.url
+                sign_in(each, server)
+            left = signed_out.cookies[COOKIE]
+            signed_out.post("/dash/sign-out", headers={"Origin": server.url})
+            os.kill(*find_own(server), signal.SIGKILL)
+            after_kill = read_status(person, START)
+            server.stop()
+        with made.start() as server:
+            person.base_url = signed_out.base_url = server.url
+            after_restart = read_status(person, START)
+            still_out = signed_out.get(START, headers={"Cookie": f"{COOKIE}={left}"}).status_code
+            public = person.get("/v1/me", headers={"Authorization": f"Bearer {person.cookies[COOKIE]}"})
+            server.stop()
+
+    assert (after_kill, after_restart, still_out) == (200, 200, 302)
+    assert public.status_code == 401, "the cookie opens nothing at the service itself"
+
+
+def read_status(client: httpx.Client, path: str) -> int:
+    """The status of a page; the request that meets a process which has just ended is sent again."""
+    answer = client.get(path)
+    return (client.get(path) if answer.status_code == 503 else answer).status_code
+
+
 def test_stopping_the_server_ends_the_dashboards(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     with ServerProcess.initialised(tmp_path / "data", f"sqlite:///{tmp_path / 'records.db'}").start() as server:

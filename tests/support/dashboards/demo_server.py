@@ -68,10 +68,11 @@ def serve_demo(folder: Path, *, prepare: Callable[[Path], None] = lambda data: N
 
 
 @contextmanager
-def serve_folder(folder: Path) -> Iterator[DemoServer]:
-    """Serve the demo in `folder / "data"` on a free port."""
+def serve_folder(folder: Path, *, port: int = 0) -> Iterator[DemoServer]:
+    """Serve the demo in `folder / "data"` on a port; 0 takes a free one."""
     out, errors = folder / "out", folder / "errors"
-    arguments = ("--port", "0", "--data", str(folder / "data"), "--json")
+    out.unlink(missing_ok=True)  # of an earlier server
+    arguments = ("--port", str(port), "--data", str(folder / "data"), "--json")
     process = get_fork_server().start("attestlab", "demo", *arguments, out=out, errors=errors)
     try:
         made = _wait_for_line(process, out, errors)

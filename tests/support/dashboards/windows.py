@@ -63,6 +63,15 @@ class Windows:
         assert watched.complaints == []
 
     @contextmanager
+    def visit_unwatched(self, path: str) -> Iterator[Page]:
+        """Open a page in a new profile that may complain: a process behind it will end."""
+        with open_profile(self.browser, storage_state=self.sign_in(OWNER)) as profile:
+            page = profile.new_page()
+            page.goto(f"{self.url}{path}")
+            page.wait_for_selector(READY)
+            yield page
+
+    @contextmanager
     def _open_profile(self, person: str, fresh: bool, options: dict[str, Any]) -> Iterator[BrowserContext]:
         if fresh:
             with open_profile(self.browser, storage_state=self.sign_in(person), **options) as profile:
