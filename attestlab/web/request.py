@@ -165,7 +165,7 @@ class Request:
     def is_unattended(self) -> bool:
         """Whether a page of the dashboards made the request by itself: it is no use of the person's session.
 
-        The header of anyone else does not count, so that nobody hides that they use a credential.
+        The header of anyone else does not count, so that no client hides that it uses a credential.
         """
         return self.is_from_service and UNATTENDED in self.headers
 

@@ -181,7 +181,7 @@ def test_uses_whose_commit_failed_are_written_with_the_next_sweep(lab: Installat
 
 
 @pytest.mark.parametrize(("is_from_service", "is_use"), [(True, False), (False, True)])
-def test_what_a_page_asks_by_itself_is_no_use_but_nobody_else_hides_one(
+def test_what_a_page_asks_by_itself_is_no_use_and_no_other_client_hides_one(
     lab: Installation, clock: FixedClock, is_from_service: bool, is_use: bool
 ) -> None:
     tenant = lab.orgs.create_tenant("Example Registry", plan=Plan.ENTERPRISE)
@@ -235,7 +235,7 @@ def test_a_session_is_not_opened_again_after_hours_without_use(lab: Installation
     assert sessions.renew_kept(token, is_reopened=False).refresh_token == token, "a page of it is open"
 
 
-def test_nobody_but_the_dashboards_keeps_a_refresh_token(lab: Installation) -> None:
+def test_only_the_dashboards_keep_a_refresh_token(lab: Installation) -> None:
     token, _ = keep_token(lab)
     with serve_in_thread(lab) as url, make_client(url) as anyone:
         answers = [

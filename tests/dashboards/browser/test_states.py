@@ -142,7 +142,7 @@ def test_a_killed_process_is_announced_and_the_page_comes_back(windows: Windows,
             page.get_by_text("The connection is lost").wait_for()
         page.wait_for_selector(READY)
 
-        assert page.url.endswith(address), "nobody has to sign in again"
+        assert page.url.endswith(address), "the person stays signed in"
         assert read_rows(page) == rows
 
 

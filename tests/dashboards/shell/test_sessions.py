@@ -101,7 +101,7 @@ def test_the_session_of_an_earlier_process_is_opened_again_once_for_all_who_wait
     assert session.facts == FACTS
 
 
-def test_a_cookie_of_another_key_or_of_nobody_asks_the_service_nothing() -> None:
+def test_a_cookie_of_another_key_or_of_no_session_asks_the_service_nothing() -> None:
     service = Service()
     sessions = BrowserSessions(seal=CookieSeal(bytes([1] * 32)), open_door=service.open_door)
 
