@@ -59,7 +59,7 @@ def test_answers_that_are_there_at_once_leave_no_page_busy(windows: Windows) -> 
 def test_a_failed_pane_leaves_the_others(windows: Windows) -> None:
     with windows.visit("/dash/log?entry=99999999") as page:
         assert list_failed_panes(page) == ["This could not be read"]
-        assert page.locator("[data-pane=entries] tr[data-row]").count() == 25
+        assert page.locator("[data-pane=entries] tr[data-row]").count() == 10
 
 
 def test_a_pane_without_its_scope_says_which_and_who_grants_it(windows: Windows) -> None:
