@@ -23,6 +23,7 @@ from attestlab.cli.output import (
     report_errors,
 )
 from attestlab.cli.progress import progress_on_stderr
+from attestlab.core.counting import plural
 from attestlab.core.standard_output import emit, print_stderr
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def log_fsck(data: Data, database_url: DatabaseUrl = None, as_json: JsonOption =
     else:
         for item in problems:
             emit(f"{paint(item.kind, BAD)} {item.where}: {item.message}")
-        print_stderr("clean" if not problems else f"{len(problems)} problems")
+        print_stderr("clean" if not problems else f"{plural(len(problems), 'problem')}")
     guarded = any(item.kind in (GUARD, FORK) for item in problems)
     raise typer.Exit(COULD_NOT_CHECK if guarded else PROBLEMS if problems else OK)
 

@@ -24,6 +24,7 @@ from attestlab.attestations.rules import RECEIPT, Reason, RecordKind, Verdict, s
 from attestlab.attestations.verification.steps import State
 from attestlab.cli.colors import BAD, GOOD, OPEN, paint
 from attestlab.cli.unforeseen import COULD_NOT_CHECK, explain_unforeseen
+from attestlab.core.counting import plural
 from attestlab.core.crypto.canonical_json import canonical
 from attestlab.core.errors import AttestLabError, MissingExtra, NewerFormat
 from attestlab.core.standard_output import emit, print_stderr
@@ -315,7 +316,7 @@ def _as_text(bundle: Bundle, report: OfflineReport) -> str:
         note = "  ".join(filter(None, notes)) or SILENT.get(finding.step, "holds")
         lines.append(f"  {mark} {finding.step:<13} {note}")
     if report.origin is not None:
-        lines.append(f"  log    {report.origin}, {report.tree_size} entries")
+        lines.append(f"  log    {report.origin}, {plural(report.tree_size or 0, 'entry', 'entries')}")
     if report.issuer is not None:
         lines.append(f"  issuer  {_describe_issuer(report.issuer)}")
     if report.as_of is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from attestlab.agents.runs.bundle import RunBundle, RunReport, RunVerdict, is_run_bundle, verify_run_bundle
 from attestlab.cli.colors import BAD, GOOD, paint
+from attestlab.core.counting import plural
 from attestlab.core.strict_json import parse_json
 from attestlab.log.note.trust_policy import TrustPolicy
 
@@ -51,7 +52,7 @@ class OfflineRunReport:
     def as_text(self) -> str:
         """Return the report as lines for people."""
         title = paint(self.report.verdict.value, GOOD if self.is_valid else BAD)
-        counted = f"{len(self.bundle.steps)} of {len(self.bundle.plan)} steps"
+        counted = f"{len(self.bundle.steps)} of {plural(len(self.bundle.plan), 'step')}"
         lines = [f"{title}  run of agents, {self.bundle.status.value}, {counted}"]
         if self.report.reason is not None:
             lines.append(f"  {self.report.reason}")

@@ -24,6 +24,7 @@ from attestlab.cli.output import (
     report_listening_errors,
 )
 from attestlab.core.clock import SystemClock
+from attestlab.core.counting import plural
 from attestlab.core.errors import Unavailable
 from attestlab.core.extras import require_extra
 from attestlab.core.standard_output import emit, print_stderr
@@ -180,7 +181,7 @@ def _report_progress(before: FollowerState, now: FollowerState, not_audited: int
     new = now.size - before.size
     skipped = f"; {not_audited} have a type that this version does not audit" if not_audited else ""
     say(
-        f"{now.size} entries, {new} of them new{skipped}",
+        f"{plural(now.size, 'entry', 'entries')}, {new} of them new{skipped}",
         {"tree_size": now.size, "root": now.root.hex(), "new": new, "not_audited": not_audited},
     )
 

@@ -22,6 +22,7 @@ from attestlab.client.cards import (
     write_steps,
     write_time,
 )
+from attestlab.core.counting import plural
 
 if TYPE_CHECKING:
     from attestlab.attestations.shapes import AttestationOut, MintOut
@@ -182,7 +183,9 @@ def draw_simulation(report: SimulationOut, opened: int, closed: int) -> str:
     reproduced = f"Self-check: {check.decisions - check.unexpected_flips:,} of {check.decisions:,} reproduced."
     foot = f"Draft “{report.policy.name}”. {reproduced}"
     tone = CardTone.WARN if opened + closed else CardTone.GOOD
-    return draw_card(tone, f"{opened + closed:,} CHANGE", f"of {report.decided:,} decisions replayed", rows, foot=foot)
+    return draw_card(
+        tone, f"{opened + closed:,} CHANGE", f"of {plural(report.decided, 'decision')} replayed", rows, foot=foot
+    )
 
 
 def draw_webhook_endpoint(endpoint: WebhookEndpointOut) -> str:
@@ -226,7 +229,7 @@ def draw_tree_head(head: HeadOut) -> str:
         CardRow("Log", head.origin),
     ]
     foot = join("Keep it. Has the log only grown since? ", write_code("lab.log.consistency(head)"))
-    return draw_card(CardTone.CALM, "SIGNED", f"Log of {head.tree_size:,} entries", rows, foot=foot)
+    return draw_card(CardTone.CALM, "SIGNED", f"Log of {plural(head.tree_size, 'entry', 'entries')}", rows, foot=foot)
 
 
 def draw_lab(place: str, rows: Sequence[CardRow]) -> str:

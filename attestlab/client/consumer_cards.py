@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from attestlab.client.card_contents import MAX_LINES, name_schema, tone_of_verdict
 from attestlab.client.cards import CardRow, CardTone, draw_card, join, write_code, write_hash, write_time
+from attestlab.core.counting import plural
 
 if TYPE_CHECKING:
     from attestlab.attestations.inbox.shapes import InboxItemOut
@@ -32,7 +33,7 @@ def draw_protection(protection: ProtectionOut) -> str:
     rows = [
         CardRow("Seen by", protection.visibility),
         CardRow("Content", protection.content_hash and write_hash(protection.content_hash)),
-        CardRow("Verified", f"{protection.verification_count:,} times"),
+        CardRow("Verified", f"{plural(protection.verification_count, 'time')}"),
         CardRow("Protected", write_time(protection.created_at)),
         CardRow("Id", write_code(protection.id)),
     ]
@@ -47,7 +48,7 @@ def draw_portfolio(portfolio: PortfolioOut) -> str:
         CardRow("Username", owner.username),
         CardRow("About", owner.bio),
         CardRow("Protections", f"{len(found):,}"),
-        CardRow("Verified", f"{sum(each.verification_count for each in found):,} times"),
+        CardRow("Verified", f"{plural(sum(each.verification_count for each in found), 'time')}"),
         *(CardRow(each.category, f"{each.title} ({each.attestation_status.value})") for each in found[:MAX_LINES]),
     ]
     foot = join("All as a frame: ", write_code("portfolio.df()"))

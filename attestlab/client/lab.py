@@ -58,6 +58,7 @@ from attestlab.client.handles.portfolios import PortfolioHandle, fetch_portfolio
 from attestlab.client.handles.protections import ProtectionHandle, ProtectionOptions, protect_file
 from attestlab.client.service_client import ServiceClient
 from attestlab.client.session import PersonSession
+from attestlab.core.counting import plural
 from attestlab.core.encoding import quote
 from attestlab.core.errors import AttestLabError, ValidationFailed
 from attestlab.core.json_types import SqlParameters
@@ -369,7 +370,7 @@ class Lab:
         """Describe the lab in lines; what its credential may not see is left out."""
         rows: list[CardRow] = []
         with suppress(AttestLabError):
-            rows.append(CardRow("Log", f"{self.log.head().tree_size:,} entries"))
+            rows.append(CardRow("Log", f"{plural(self.log.head().tree_size, 'entry', 'entries')}"))
             me = self.me()
             rows.append(CardRow("Tenant", f"{me.tenant_name}, plan {me.plan}"))
             rows.append(CardRow("Caller", me.email or me.name))

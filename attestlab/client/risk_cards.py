@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attestlab.client.cards import CardRow, CardTone, Markup, draw_card, join, write_bar, write_code, write_time
+from attestlab.core.counting import plural
 from attestlab.risk.rules import DEFAULT_ESCALATION_THRESHOLD, MAX_SCORE, SIGNAL_THRESHOLD, write_entity_key
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def draw_graph(graph: GraphOut) -> str:
     tone = CardTone.WARN if graph.rings else CardTone.CALM
     around = f"around {write_entity_key(graph.nodes[0].type, graph.nodes[0].id)}" if graph.nodes else ""
     foot = join("As tables: ", write_code("graph.nodes.df()"), ", ", write_code("graph.edges.df()"))
-    return draw_card(tone, "GRAPH", f"{len(graph.nodes):,} entities {around}", rows, foot=foot)
+    return draw_card(tone, "GRAPH", f"{plural(len(graph.nodes), 'entity', 'entities')} {around}", rows, foot=foot)
 
 
 def draw_drift(drift: DriftOut) -> str:
@@ -142,7 +143,7 @@ def draw_drift(drift: DriftOut) -> str:
     ]
     tone = _DRIFT_TONES.get(drift.items[0].level, CardTone.GOOD) if drift.items else CardTone.CALM
     foot = join("All of them: ", write_code("drift.items.df()"))
-    title = f"{len(moved)} of {len(drift.items)} kinds of signals moved"
+    title = f"{len(moved)} of {plural(len(drift.items), 'kind')} of signals moved"
     return draw_card(tone, "DRIFT", title, rows, foot=foot)
 
 
@@ -161,7 +162,7 @@ def draw_risk_simulation(report: RiskSimulationOut) -> str:
     is_better = report.promotion.is_better
     tone, word = (CardTone.GOOD, "BETTER") if is_better else (CardTone.WARN, "NOT BETTER")
     foot = join("Live: from a score of ", f"{live.escalation_threshold:g}. By rule: ", write_code("report.rules.df()"))
-    return draw_card(tone, word, f"{report.signals:,} signals replayed", rows, foot=foot)
+    return draw_card(tone, word, f"{plural(report.signals, 'signal')} replayed", rows, foot=foot)
 
 
 def draw_score(answer: VelocityOut | LoginOut | ScanOut, word: str, title: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from attestlab.core.counting import plural
 from attestlab.core.errors import RateLimited
 from attestlab.core.limits.rate_counters import Counters
 from attestlab.identity.rules import hash_address
@@ -29,7 +30,7 @@ def count_mail(counters: Counters, email: str, *, now: datetime) -> str:
     if not count.allowed:
         raise RateLimited.of_limit(
             f"An address is sent at most {MAX_MAILS_PER_RECIPIENT} of these mails an hour. Look for the last one, also "
-            f"among unwanted mail, or retry in {max(1, round(count.retry_after_s / 60))} minutes.",
+            f"among unwanted mail, or retry in {plural(max(1, round(count.retry_after_s / 60)), 'minute')}.",
             limit=MAX_MAILS_PER_RECIPIENT,
             window_s=WINDOW_S,
             wait_s=count.retry_after_s,

@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import Connection, update
 
 from attestlab.core.clock import Clock
+from attestlab.core.counting import plural
 from attestlab.core.crypto import signing
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.crypto.signing import Algorithm, PrivateKey, PublicKey
@@ -50,7 +51,7 @@ class IssuerWithKeys:
     log_index: int | None = None
 
     def __repr__(self) -> str:
-        return f"IssuerWithKeys({self.issuer.id}, {self.issuer.name!r}, {len(self.keys)} keys)"
+        return f"IssuerWithKeys({self.issuer.id}, {self.issuer.name!r}, {plural(len(self.keys), 'key')})"
 
 
 class Issuers:

@@ -23,6 +23,7 @@ from sqlalchemy import Connection
 
 from attestlab.core import atomic_files, parquet_digest
 from attestlab.core.clock import Clock
+from attestlab.core.counting import plural
 from attestlab.core.db.storage import Storage
 from attestlab.core.errors import Conflict
 from attestlab.core.json_types import SqlParameters
@@ -125,7 +126,7 @@ class DatasetReader:
         return int(rows[0][0])
 
     def __repr__(self) -> str:
-        return f"<{self.name}: {len(self):,} facts>"
+        return f"<{self.name}: {plural(len(self), 'fact')}>"
 
 
 def _write_batches(rows: pa.RecordBatchReader, file: BinaryIO) -> int:

@@ -8,6 +8,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final, Generic, Protocol, TypeVar
 
+from attestlab.core.counting import plural
+
 Fact = TypeVar("Fact")
 
 MAX_KEY_AGE: Final = timedelta(days=90)
@@ -200,14 +202,14 @@ _QUESTIONS: Final[dict[Control, _Answerer]] = {
         "The key is younger than 90 days",
         lambda facts: facts.key_age,
         lambda age: age < MAX_KEY_AGE,
-        lambda age: f"The oldest active key is {age.days} days old.",
+        lambda age: f"The oldest active key is {plural(age.days, 'day')} old.",
     ),
     Control.NO_WILDCARD: _Question[int](
         Severity.MEDIUM,
         "No scope has a wildcard",
         lambda facts: facts.wildcards,
         _is_zero,
-        lambda count: f"{count} allowed scopes have a wildcard.",
+        lambda count: f"{plural(count, 'allowed scope')} {'has' if count == 1 else 'have'} a wildcard.",
     ),
     Control.DELEGATION_DEPTH: _Question[int](
         Severity.LOW,
@@ -228,7 +230,7 @@ _QUESTIONS: Final[dict[Control, _Answerer]] = {
         "No risk case is open",
         lambda facts: facts.open_cases,
         _is_zero,
-        lambda count: f"{count} risk cases are open.",
+        lambda count: f"{plural(count, 'risk case')} {'is' if count == 1 else 'are'} open.",
     ),
     Control.AUDIT_CHAIN: _Question[bool](
         Severity.HIGH,
@@ -242,7 +244,7 @@ _QUESTIONS: Final[dict[Control, _Answerer]] = {
         "Active in the last 30 days",
         lambda facts: facts.idle,
         lambda idle: idle <= MAX_IDLE,
-        lambda idle: f"The last activity was {idle.days} days ago.",
+        lambda idle: f"The last activity was {plural(idle.days, 'day')} ago.",
     ),
     Control.WITNESS_SHARE: _Question[float](
         Severity.LOW,

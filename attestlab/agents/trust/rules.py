@@ -10,6 +10,7 @@ from typing import Final
 from uuid import UUID
 
 from attestlab.agents.rules import INITIAL_TRUST_SCORE
+from attestlab.core.counting import plural
 
 DAMPING: Final = 20
 """How many pieces of evidence move a score half of the way from 0.5 to the raw value."""
@@ -145,14 +146,18 @@ def _measure_compliance(facts: TrustFacts) -> _Measure:
     if not facts.checks or not facts.asked_controls:
         return _Measure(None, 0, "There is no compliance check of this agent.")
     passed, asked = facts.passed_controls, facts.asked_controls
-    return _Measure(passed / asked, facts.checks, f"The last compliance check passed {passed} of {asked} controls.")
+    return _Measure(
+        passed / asked, facts.checks, f"The last compliance check passed {passed} of {plural(asked, 'control')}."
+    )
 
 
 def _measure_success(facts: TrustFacts) -> _Measure:
     if not facts.events:
         return _Measure(None, 0, "There is no outcome that others reported in 30 days.")
     value = (facts.succeeded_events + 1) / (facts.events + 2)
-    sentence = f"{facts.succeeded_events} of {facts.events} outcomes that others reported in 30 days succeeded."
+    sentence = (
+        f"{facts.succeeded_events} of {plural(facts.events, 'outcome')} that others reported in 30 days succeeded."
+    )
     return _Measure(value, facts.events, sentence)
 
 
@@ -165,7 +170,7 @@ def _measure_key(facts: TrustFacts) -> _Measure:
     if facts.key_is_compromised:
         return _Measure(0.0, 1, "The agent's key is compromised.")
     aged = (facts.key_age - FRESH_KEY_AGE) / (OLD_KEY_AGE - FRESH_KEY_AGE)
-    return _Measure(min(1.0, max(0.0, 1 - aged)), 1, f"The agent's key is {facts.key_age.days} days old.")
+    return _Measure(min(1.0, max(0.0, 1 - aged)), 1, f"The agent's key is {plural(facts.key_age.days, 'day')} old.")
 
 
 def _measure_witness(facts: TrustFacts) -> _Measure:

@@ -27,6 +27,7 @@ from attestlab.client.handles.log import (
 from attestlab.client.own_examples import name_in_examples
 from attestlab.client.public_names import list_public_names
 from attestlab.client.service_client import PAGE_ROWS, Json, ServiceClient
+from attestlab.core.counting import plural
 from attestlab.core.errors import NotFound, ProofInvalid, ValidationFailed
 
 
@@ -86,7 +87,7 @@ class LogCollection(RowForms):
         found = next(self._read(place, 1), None) if 0 <= place <= sys.maxsize else None
         if found is None:
             shown = place if abs(place) <= sys.maxsize else "out of range"
-            raise NotFound("log entry", f"{shown}; the log has {len(self)} entries, from 0")
+            raise NotFound("log entry", f"{shown}; the log has {plural(len(self), 'entry', 'entries')}, from 0")
         return found
 
     def proof(self, what: int | str | UUID | object, *, tree_size: int | None = None) -> InclusionHandle:

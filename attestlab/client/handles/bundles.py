@@ -21,6 +21,7 @@ from attestlab.client.cards import CardRow, CardTone, draw_card, join, write_cod
 from attestlab.client.file_replacement import replace_file
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import Json, ServiceClient
+from attestlab.core.counting import plural
 from attestlab.log.note.trust_policy import TrustPolicy
 
 _RESULTS = {State.OK: "ok", State.FAILED: "FAILED", State.OPEN: "open", State.NOT_CHECKED: "not checked"}
@@ -200,7 +201,10 @@ def _draw_verification(verification: OfflineVerificationHandle) -> str:
     rows = [
         CardRow(verification.noun.capitalize(), write_code(verification.attestation_id)),
         CardRow("Issuer", verification.issuer_known_as),
-        CardRow("Log", verification.origin and f"{verification.origin}, {verification.tree_size:,} entries"),
+        CardRow(
+            "Log",
+            verification.origin and f"{verification.origin}, {plural(verification.tree_size or 0, 'entry', 'entries')}",
+        ),
         CardRow("Steps", write_steps(steps)),
         CardRow("Not checked", f"{first}; and {len(others)} more"),
     ]

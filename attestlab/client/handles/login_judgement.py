@@ -7,6 +7,7 @@ from typing import ClassVar
 from attestlab.client.analysis.records import Records
 from attestlab.client.cards import CardRow, CardTone, draw_card, join, write_code
 from attestlab.client.handles.base import Handle
+from attestlab.core.counting import plural
 from attestlab.core.shapes import Out
 from attestlab.risk.signals.shapes import RejectedLineOut
 
@@ -90,7 +91,7 @@ class LoginJudgementHandle(Handle):
     def __repr__(self) -> str:
         ours = self.detectors[0]
         area = "no area" if ours.area is None else f"area {ours.area:.2f}"
-        return f"LoginJudgement({self.logins:,} logins, {self.attacks:,} of attacks, {area})"
+        return f"LoginJudgement({plural(self.logins, 'login')}, {self.attacks:,} of attacks, {area})"
 
     def _repr_html_(self) -> str:
         return _draw_card(self)
@@ -108,12 +109,12 @@ def _draw_card(judged: LoginJudgementHandle) -> str:
             f"At {best.threshold:g}",
             f"{best.attacks_found:,} attacks found, {best.attacks_missed:,} missed, {best.false_alarms:,} false alarms",
         ),
-        CardRow("Rejected", f"{len(judged.rejected):,} rows" if judged.rejected else None),
+        CardRow("Rejected", f"{plural(len(judged.rejected), 'row')}" if judged.rejected else None),
     ]
     areas = [each.area for each in others if each.area is not None]
     is_better = ours.area is not None and ours.area > max(areas, default=0)
     foot = join("By kind: ", write_code("result.kinds.df()"), ". By threshold: ", write_code("result.thresholds.df()"))
-    title = f"{judged.logins:,} logins, {judged.attacks:,} of attacks"
+    title = f"{plural(judged.logins, 'login')}, {judged.attacks:,} of attacks"
     return draw_card(CardTone.GOOD if is_better else CardTone.WARN, "JUDGED", title, rows, foot=foot)
 
 

@@ -12,6 +12,7 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import ServiceClient, path_of
+from attestlab.core.counting import plural
 from attestlab.core.errors import ValidationFailed
 from attestlab.risk.enforcement.shapes import (
     CaseGroupOut,
@@ -58,7 +59,8 @@ class GraphHandle(GraphOut, Handle):
     rings: Records[RingOut]
 
     def __repr__(self) -> str:
-        return f"Graph({len(self.nodes)} entities, {len(self.edges)} links, {len(self.rings)} rings)"
+        entities, links = plural(len(self.nodes), "entity", "entities"), plural(len(self.edges), "link")
+        return f"Graph({entities}, {links}, {plural(len(self.rings), 'ring')})"
 
     def _repr_html_(self) -> str:
         return risk_cards.draw_graph(self)

@@ -18,6 +18,7 @@ from attestlab.consumer.accounts.rules import SignupStatus
 from attestlab.consumer.accounts.shapes import SignupIn
 from attestlab.consumer.accounts.tables import ConsumerSignupRecord
 from attestlab.core.clock import Clock
+from attestlab.core.counting import plural
 from attestlab.core.crypto import passwords
 from attestlab.core.db.storage import Storage
 from attestlab.core.db.tables import Execute
@@ -243,7 +244,7 @@ class Signups:
         if not count.allowed:
             raise RateLimited.of_limit(
                 f"At most {rules.MAX_SIGNUPS_PER_PEER} people can sign up from one network address an hour. Retry "
-                f"in {max(1, round(count.retry_after_s / 60))} minutes.",
+                f"in {plural(max(1, round(count.retry_after_s / 60)), 'minute')}.",
                 limit=rules.MAX_SIGNUPS_PER_PEER,
                 window_s=rules.SIGNUP_WINDOW_S,
                 wait_s=count.retry_after_s,

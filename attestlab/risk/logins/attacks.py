@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from math import log
 from statistics import median
 
+from attestlab.core.counting import plural
 from attestlab.risk.logins.circumstances import CROWDS, SOURCES, SOURCES_OF_ONE, Circumstances, LoginEvidence
 from attestlab.risk.logins.documents import LENGTHS_MS, SourceActivity, Tally
 from attestlab.risk.logins.parameters import (
@@ -165,7 +166,7 @@ def find_device_farm(at: Circumstances) -> LoginEvidence | None:
     if len(users) < MIN_FARM_ACCOUNTS or len(networks) < MIN_FARM_NETWORKS:
         return None
     strength = min(MAX_FARM_EVIDENCE, FARM_WEIGHT * log(len(users) * len(networks) / 4))
-    text = f"{len(users)} accounts succeeded on this device within 14 days, from {len(networks)} networks."
+    text = f"{len(users)} accounts succeeded on this device within 14 days, from {plural(len(networks), 'network')}."
     return LoginEvidence("device_farm", len(users), strength, text)
 
 
@@ -189,8 +190,8 @@ def find_slow_guessing(at: Circumstances, failures: int) -> LoginEvidence | None
         return None
     odds, significance = compare_counts(_count_independent(tries, min(times, networks)), EXPECTED_SLOW_TRIES)
     text = (
-        f"Strange failures of this user at {times} times within {SLOW_WINDOW_MS // DAY_MS} days, "
-        f"from {networks} networks; {EXPECTED_SLOW_TRIES} are usual."
+        f"Strange failures of this user at {plural(times, 'time')} within {SLOW_WINDOW_MS // DAY_MS} days, "
+        f"from {plural(networks, 'network')}; {EXPECTED_SLOW_TRIES} are usual."
     )
     return LoginEvidence("slow_guessing", times, min(odds, significance, MAX_SLOW_EVIDENCE), text)
 

@@ -19,7 +19,7 @@ class Mouse:
     def click(self, target: str | Locator, *, redraws: bool = True) -> None:
         """Click, and wait until the page shows the state that follows."""
         before = read_number(self.page)
-        self._find(target).click()
+        self._touch(self._find(target))
         self.clicks += 1
         if redraws:
             wait_for_redraw(self.page, before)
@@ -50,5 +50,15 @@ class Mouse:
         """Read the words of a pane."""
         return self.read(f"[data-pane='{key}']")
 
+    def _touch(self, part: Locator) -> None:
+        part.click()
+
     def _find(self, target: str | Locator) -> Locator:
         return self.page.locator(target).first if isinstance(target, str) else target
+
+
+class Finger(Mouse):
+    """Taps in the window of a phone, and counts."""
+
+    def _touch(self, part: Locator) -> None:
+        part.tap()
