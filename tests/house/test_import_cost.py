@@ -122,3 +122,10 @@ def _list_modules_after(statement: str) -> frozenset[str]:
     code = f"import sys; {statement}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return frozenset(done.stdout.split())
+
+
+def test_the_process_of_the_dashboards_starts_without_what_no_first_page_needs():
+    """Each of these takes a tenth of a second to load or more, and the first person waits for the process."""
+    unneeded = {"alembic", "c2pa", "duckdb", "holoviews", "matplotlib", "pandas", "pyarrow", "sqlmodel", "z3"}
+
+    assert _list_modules_after("import attestlab_dashboards.server") & unneeded == set()
