@@ -22,6 +22,7 @@ from attestlab.core.records.audited_write import AuditContext
 from attestlab.identity import login_throttle, rules, store
 from attestlab.identity.events import PasswordChanged
 from attestlab.identity.login_throttle import LoginAttempt
+from attestlab.identity.reader_tokens import ReaderTokens
 from attestlab.identity.rules import SessionEndReason, SignInFailed
 from attestlab.identity.sessions import Sessions, Tokens
 from attestlab.identity.store import Person
@@ -81,6 +82,7 @@ class Identity:
         self.clock = clock
         self.counters = counters
         self.tokens = AccessTokens(storage=storage, keyring=keyring, issuer=issuer)
+        self.readers = ReaderTokens(storage=storage, keyring=keyring)
         self.sessions = Sessions(
             storage=storage,
             clock=clock,

@@ -32,6 +32,7 @@ from attestlab.risk.enforcement import store as risk_store
 from attestlab.risk.normalization import service as mapping_store
 from attestlab.simulation import store as simulation_store
 from attestlab.views import store as view_store
+from attestlab.views.schedules import store as schedule_store
 from attestlab.webhooks import endpoint_store
 
 # The tables whose row digests are in the audit trail, with the resource type and the function that names a row there.
@@ -78,6 +79,7 @@ AUDITED: tuple[tuple[Table, str, Callable[[Mapping[str, object]], str]], ...] = 
     (risk_store.cases, "risk_case", lambda row: str(row["id"])),
     (comment_store.comments, "risk_case_comment", lambda row: str(row["id"])),
     (view_store.views, "saved_view", lambda row: str(row["id"])),
+    (schedule_store.schedules, "view_schedule", lambda row: str(row["view_id"])),
     (annotation_store.annotation_table, "annotation", lambda row: str(row["id"])),
     (risk_store.list_entries, "risk_list_entry", lambda row: str(row["id"])),
     (risk_store.challenges, "risk_challenge", lambda row: str(row["id"])),

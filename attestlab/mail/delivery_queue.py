@@ -90,6 +90,7 @@ class MailQueue:
             subject=mail.subject,
             text=self._mails.text_of(mail),
             at=mail.created_at,
+            attachment=self._mails.attachment_of(mail),
         )
         self._transport.deliver(message)
 

@@ -1,4 +1,4 @@
-"""Internet messages in plain text (RFC 5322, 2047, 6532), written and verified as bytes.
+"""Internet messages in plain text (RFC 5322, 2047, 6532), written and verified as bytes; a file may be attached.
 
 A library that parses a header while it writes it decodes encoded words in user input, so a tenant's name could
 inject headers and a body. Therefore this module writes every byte itself: user text is either plain ASCII that no
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from email import base64mime
 from email.header import decode_header
+from email.message import Message as EmailMessage
 from email.parser import BytesParser
 from email.policy import compat32
 from email.utils import format_datetime
@@ -23,6 +24,7 @@ from uuid import UUID
 
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.joiners import drop_joiners
+from attestlab.mail.rules import HtmlFile
 
 MAX_PLAIN_CHARACTERS = 66  # with `Subject: ` before it, a line stays below the 78 of RFC 5322
 MAX_WORD_BYTES = 39  # of text in an encoded word, which then has 64 characters; RFC 2047 allows 75
@@ -97,15 +99,24 @@ class Message:
 
         The headers are ASCII already, except for an address that such a server does not take.
         """
-        if self.content.isascii():
-            return self
         head, _, body = self.content.partition(b"\r\n\r\n")
+        if self.content.isascii() or b"Content-Transfer-Encoding: 8bit" not in head:
+            return self
         head = head.replace(b"Content-Transfer-Encoding: 8bit", b"Content-Transfer-Encoding: base64")
         encoded = base64mime.body_encode(body, eol="\r\n").encode()
         return replace(self, content=head + b"\r\n\r\n" + encoded)
 
 
-def compose(*, mail_id: UUID, sender: Sender, recipient: str, subject: str, text: str, at: datetime) -> Message:
+def compose(
+    *,
+    mail_id: UUID,
+    sender: Sender,
+    recipient: str,
+    subject: str,
+    text: str,
+    at: datetime,
+    attachment: HtmlFile | None = None,
+) -> Message:
     """Write a message and verify its bytes; its Message-ID is derived from `mail_id` and identifies a second copy.
 
     Raises:
@@ -116,20 +127,17 @@ def compose(*, mail_id: UUID, sender: Sender, recipient: str, subject: str, text
     to = encode_domain(recipient)
     if ENCODED_WORD in to:
         raise InvalidMessage("the recipient has the form of an encoded word, which cannot be encoded in an address")
-    encoding = _choose_encoding(lines)
+    body = _write_text(lines) if attachment is None else _write_parts(mail_id, lines, attachment)
     headers = [
         Header("From", *_format_mailbox(sender)),
         Header("To", to, to),
         Header("Subject", _encode_if_needed(subject), subject),
         *_plain_headers(("Date", format_datetime(at)), ("Message-ID", f"<{mail_id}@{_domain(sender.address)}>")),
         *_plain_headers(("Auto-Submitted", "auto-generated")),  # RFC 3834: no holiday notice answers it
-        *_plain_headers(("MIME-Version", "1.0"), ("Content-Type", 'text/plain; charset="utf-8"')),
-        *_plain_headers(("Content-Transfer-Encoding", encoding)),
+        *_plain_headers(("MIME-Version", "1.0"), *body.headers),
     ]
-    head = "".join(f"{header.name}: {header.written}\r\n" for header in headers)
-    body = "\r\n".join(lines)
-    content = f"{head}\r\n{_encode_body(body, encoding)}".encode()
-    verify_rendering(content, headers, body)
+    content = f"{_write_head(headers)}\r\n{body.content}".encode()
+    verify_rendering(content, headers, "\r\n".join(lines), attachment)
     return Message(mail_id, sender.address, to, content)
 
 
@@ -163,11 +171,11 @@ def require_visible(**texts: str) -> None:
             raise InvalidMessage(f"the {name} has a control or format character")
 
 
-def verify_rendering(content: bytes, headers: Sequence[Header], text: str) -> None:
-    """Parse the bytes as a recipient does, and reject any difference from `headers` and `text`.
+def verify_rendering(content: bytes, headers: Sequence[Header], text: str, attachment: HtmlFile | None = None) -> None:
+    """Parse the bytes as a recipient does, and reject any difference from `headers`, `text` and `attachment`.
 
     Raises:
-        InvalidMessage: a name, the number or a value of the headers differs, or the text does.
+        InvalidMessage: a name, the number or a value of the headers differs, or the text or the file does.
     """
     head = content.partition(b"\r\n\r\n")[0]
     if not all(_HEADER_LINE.fullmatch(line) for line in head.decode().split("\r\n")):
@@ -179,7 +187,7 @@ def verify_rendering(content: bytes, headers: Sequence[Header], text: str) -> No
     for header, (name, value) in zip(headers, parsed_headers, strict=True):
         if value != header.read:
             raise InvalidMessage(f"the header {name} reads as another value")
-    if parsed.get_payload(decode=True) != text.encode() or re.search(rb"\r(?!\n)|(?<!\r)\n", content):
+    if _read_parts(parsed) != _expected_parts(text, attachment) or re.search(rb"\r(?!\n)|(?<!\r)\n", content):
         raise InvalidMessage("the text reads as another")
 
 
@@ -188,6 +196,64 @@ def _choose_encoding(lines: Sequence[str]) -> str:
     if max(len(line.encode()) for line in lines) > MAX_LINE_BYTES:
         return "base64"
     return "7bit" if all(line.isascii() for line in lines) else "8bit"
+
+
+class _Body(NamedTuple):
+    """What follows the headers of every message: those of its content, and the content."""
+
+    headers: tuple[tuple[str, str], ...]
+    content: str
+
+
+class _Part(NamedTuple):
+    """What a recipient reads of a part: its type, its name as a file, and its content."""
+
+    media_type: str
+    file_name: str | None
+    content: bytes
+
+
+def _write_text(lines: Sequence[str], encoding: str | None = None) -> _Body:
+    encoding = encoding or _choose_encoding(lines)
+    headers = (("Content-Type", 'text/plain; charset="utf-8"'), ("Content-Transfer-Encoding", encoding))
+    return _Body(headers, _encode_body("\r\n".join(lines), encoding))
+
+
+def _write_parts(mail_id: UUID, lines: Sequence[str], file: HtmlFile) -> _Body:
+    """Write the text and the file as parts (RFC 2046), in ASCII; no line of either begins with the boundary."""
+    boundary = f"=_{mail_id.hex}"  # base64 has no underscore, and the text is base64 unless it is plain ASCII
+    is_plain = _choose_encoding(lines) == "7bit" and not any(boundary in line for line in lines)
+    text = _write_text(lines, "7bit" if is_plain else "base64")
+    html = _Body(
+        (
+            ("Content-Type", 'text/html; charset="utf-8"'),
+            ("Content-Transfer-Encoding", "base64"),
+            ("Content-Disposition", f'attachment; filename="{file.name}"'),
+        ),
+        base64mime.body_encode(file.content, eol="\r\n"),
+    )
+    parts = "".join(
+        f"--{boundary}\r\n{_write_head(_plain_headers(*part.headers))}\r\n{part.content}\r\n" for part in (text, html)
+    )
+    return _Body((("Content-Type", f'multipart/mixed; boundary="{boundary}"'),), f"{parts}--{boundary}--\r\n")
+
+
+def _expected_parts(text: str, attachment: HtmlFile | None) -> list[_Part]:
+    parts = [_Part("text/plain", None, text.encode())]
+    return parts if attachment is None else [*parts, _Part("text/html", attachment.name, attachment.content)]
+
+
+def _read_parts(parsed: EmailMessage) -> list[_Part]:
+    """Read the parts that are no container, as a mail program does."""
+    return [
+        _Part(part.get_content_type(), part.get_filename(), bytes(part.get_payload(decode=True) or b""))
+        for part in parsed.walk()
+        if not part.is_multipart()
+    ]
+
+
+def _write_head(headers: Sequence[Header]) -> str:
+    return "".join(f"{header.name}: {header.written}\r\n" for header in headers)
 
 
 def _encode_body(body: str, encoding: str) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from attestlab.core.encoding import quote
+from attestlab.core.errors import ValidationFailed
 from attestlab.core.short_text import shorten
 
 MAX_ATTEMPTS = 10
@@ -15,8 +18,10 @@ LEASE_TTL = timedelta(minutes=2)  # longer than a delivery has until its final d
 LEASE_RENEWAL_INTERVAL_S = 30.0
 MAX_SUBJECT_CHARACTERS = 200
 MAX_NAME_IN_SUBJECT = 100  # characters, so that a long name leaves room for what the mail is about
+MAX_ATTACHMENT_BYTES = 400_000  # before base64, so that a mail stays far below what servers take
 UNKNOWN_PORTAL = "\x00"  # stands for the portal's address until delivery; texts of clients lack this character
 MAX_DELIVERIES = 4  # concurrent deliveries of a process, so that a slow one does not delay the others
+_FILE_NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,80})\.html")
 
 
 class MailText(NamedTuple):
@@ -24,6 +29,13 @@ class MailText(NamedTuple):
 
     subject: str
     text: str
+
+
+class HtmlFile(NamedTuple):
+    """A file that is attached to a mail: its name, such as `risk.html`, and its HTML in UTF-8."""
+
+    name: str
+    content: bytes
 
 
 class MailStatus(StrEnum):
@@ -41,6 +53,23 @@ def name_in_subject(name: str) -> str:
     ('Registrar', 100)
     """
     return shorten(name, MAX_NAME_IN_SUBJECT)
+
+
+def require_attachable(file: HtmlFile) -> None:
+    """Require that a file can be attached to a mail.
+
+    Raises:
+        ValidationFailed: its name is none of an HTML file, or it is too long.
+    """
+    if not _FILE_NAME.fullmatch(file.name):
+        message = f"{quote(file.name)} is no name of an attachment. Use small letters, digits and hyphens, then .html."
+        raise ValidationFailed.of("attachment", "file_name", message)
+    if len(file.content) > MAX_ATTACHMENT_BYTES:
+        message = (
+            f"The attachment {file.name} has {len(file.content):,} bytes; a mail takes {MAX_ATTACHMENT_BYTES:,}. "
+            "Attach less."
+        )
+        raise ValidationFailed.of("attachment", "too_long", message)
 
 
 def pause_after(attempts: int) -> timedelta:

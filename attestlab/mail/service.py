@@ -7,6 +7,7 @@ dies, the mail is only delayed until the lease ends. The Message-ID stays the sa
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -29,13 +30,16 @@ from attestlab.mail.rules import (
     MAX_ATTEMPTS,
     MAX_SUBJECT_CHARACTERS,
     UNKNOWN_PORTAL,
+    HtmlFile,
     MailStatus,
     pause_after,
+    require_attachable,
 )
 from attestlab.mail.store import MailRecord
 from attestlab.settings import Settings
 
 ACTOR = SystemActor("attestlab-mail")
+_NO_CONTENT: Mapping[str, object] = {"sealed": b"", "sealed_attachment": None, "next_attempt_at": None}
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class LeasedMail:
     created_at: datetime
     sealed: bytes = field(repr=False)
     attempt: int = 1
+    attachment_name: str | None = None
+    sealed_attachment: bytes | None = field(default=None, repr=False)
 
 
 class Mails:
@@ -65,14 +71,24 @@ class Mails:
         self.on_enqueued: list[Callable[[], None]] = []
 
     def enqueue(
-        self, tx: Transaction, *, tenant_id: UUID, recipient: str, subject: str, text: str, at: datetime
+        self,
+        tx: Transaction,
+        *,
+        tenant_id: UUID,
+        recipient: str,
+        subject: str,
+        text: str,
+        at: datetime,
+        attachment: HtmlFile | None = None,
     ) -> UUID:
         """Store a mail in the transaction that it reports on: it is sent if and only if the transaction commits.
 
         Raises:
-            ValidationFailed: recipient or subject contain more than one line.
+            ValidationFailed: recipient or subject contain more than one line, or the file cannot be attached.
         """
         _require_one_line(recipient=recipient, subject=subject)
+        if attachment is not None:
+            require_attachable(attachment)
         mail_id = new_id(at)
         row = MailRecord(
             id=mail_id,
@@ -86,6 +102,8 @@ class Mails:
             last_error=None,
             created_at=at,
             carried_at=None,
+            attachment_name=None if attachment is None else attachment.name,
+            sealed_attachment=None if attachment is None else self._seal_file(tx, mail_id, attachment),
         )
         audited_write.insert(tx, store.mails, row, AuditContext(tenant_id, ACTOR, "mail.create", at))
         tx.after_commit(self._notify_enqueued)
@@ -104,7 +122,16 @@ class Mails:
         attempt = row.attempts + 1
         changes = {"attempts": attempt, "next_attempt_at": now + LEASE_TTL, "last_error": None}
         self._change(tx, row, changes, "mail.attempt", now)
-        return LeasedMail(row.id, row.recipient, row.subject, row.created_at, row.sealed, attempt)
+        return LeasedMail(
+            row.id,
+            row.recipient,
+            row.subject,
+            row.created_at,
+            row.sealed,
+            attempt,
+            row.attachment_name,
+            row.sealed_attachment,
+        )
 
     def renew_lease(self, tx: Transaction, mail: LeasedMail) -> bool:
         """Extend a lease by `LEASE_TTL`; return False if the attempt ended or another process has leased the mail."""
@@ -120,6 +147,17 @@ class Mails:
             IntegrityFailed: the text was altered, or sealed under another key.
         """
         return self.name_portal(self.keyring.unseal_secret(mail.sealed, purpose=_purpose(mail.id)).decode())
+
+    def attachment_of(self, mail: LeasedMail) -> HtmlFile | None:
+        """Unseal the file that is attached to a mail; None if there is none.
+
+        Raises:
+            IntegrityFailed: the file was altered, or sealed under another key.
+        """
+        if mail.attachment_name is None or mail.sealed_attachment is None:
+            return None
+        packed = self.keyring.unseal_secret(mail.sealed_attachment, purpose=_file_purpose(mail.id))
+        return HtmlFile(mail.attachment_name, zlib.decompress(packed))
 
     def name_portal(self, text: str) -> str:
         """Put the portal's address, as this process knows it, where a text leaves it open."""
@@ -146,7 +184,7 @@ class Mails:
     def _end(self, tx: Transaction, row: MailRecord, changes: Mapping[str, object], action: str, now: datetime) -> None:
         """Make a mail final, unless another process has already done so."""
         if row.status == MailStatus.WAITING:
-            self._change(tx, row, {**changes, "sealed": b"", "next_attempt_at": None}, action, now)
+            self._change(tx, row, {**changes, **_NO_CONTENT}, action, now)
 
     def rewrap(self, tx: Transaction, new: Keyring, *, on_sealed: Callable[[], None] = lambda: None) -> int:
         """Seal the waiting texts under another key-encryption key; return their number.
@@ -155,10 +193,19 @@ class Mails:
         """
         now, waiting = self.clock.now(), store.list_waiting(tx)
         for row in waiting:
-            sealed = self.keyring.rewrap_secret(row.sealed, new, purpose=_purpose(row.id))
-            self._change(tx, row, {"sealed": sealed}, "mail.rewrap", now)
+            sealed: dict[str, object] = {
+                "sealed": self.keyring.rewrap_secret(row.sealed, new, purpose=_purpose(row.id))
+            }
+            if row.sealed_attachment is not None:
+                purpose = _file_purpose(row.id)
+                sealed["sealed_attachment"] = self.keyring.rewrap_secret(row.sealed_attachment, new, purpose=purpose)
+            self._change(tx, row, sealed, "mail.rewrap", now)
             on_sealed()
         return len(waiting)
+
+    def _seal_file(self, tx: Transaction, mail_id: UUID, file: HtmlFile) -> bytes:
+        packed = zlib.compress(file.content)
+        return sealing.seal_secret(tx, self.keyring, packed, purpose=_file_purpose(mail_id))
 
     def _change(
         self, tx: Transaction, row: MailRecord, changes: Mapping[str, object], action: str, now: datetime
@@ -173,6 +220,10 @@ class Mails:
 def _is_leased(row: MailRecord, mail: LeasedMail) -> bool:
     """Whether the attempt is the running one: its error ends a lease, and waits for the next attempt."""
     return row.status == MailStatus.WAITING and row.attempts == mail.attempt and row.last_error is None
+
+
+def _file_purpose(mail_id: UUID) -> str:
+    return f"attachment of mail {mail_id}"
 
 
 def _purpose(mail_id: UUID) -> str:

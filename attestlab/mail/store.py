@@ -13,6 +13,8 @@ from attestlab.core.db.tables import Execute, fetch_all, fetch_one, model_of, sh
 from attestlab.core.db.transaction import Transaction
 from attestlab.mail.rules import MAX_RETRY_PAUSE, MailStatus
 
+SINCE_0052 = {"info": {"since": "0052"}}
+
 
 @short_repr
 class MailRecord(NamedTuple):
@@ -29,6 +31,8 @@ class MailRecord(NamedTuple):
     last_error: Annotated[str | None, Field(max_length=400)]
     created_at: datetime
     carried_at: datetime | None
+    attachment_name: Annotated[str | None, Field(max_length=100, sa_column_kwargs=SINCE_0052)] = None
+    sealed_attachment: Annotated[bytes | None, Field(repr=False, sa_column_kwargs=SINCE_0052)] = None
 
 
 Mail = model_of(MailRecord, "mails")

@@ -47,6 +47,7 @@ from attestlab.delivery import routes as delivery_routes
 from attestlab.exports import routes as export_routes
 from attestlab.governance import routes as governance_routes
 from attestlab.identity import routes as identity_routes
+from attestlab.identity.reader_tokens import require_read
 from attestlab.installation import Installation
 from attestlab.issuers import routes as issuer_routes
 from attestlab.lake import routes as lake_routes
@@ -88,12 +89,14 @@ from attestlab.server.api_reference import load_vocabulary
 from attestlab.server.dashboards import PREFIX, Dashboards, are_installed, refuse
 from attestlab.server.login_learner import LoginLearner
 from attestlab.server.memory_watch import MemoryWatch, list_pools
+from attestlab.server.report_drawer import ReportDrawer
 from attestlab.server.warm_up import warm_up
 from attestlab.server.write_queue import WriteQueue
 from attestlab.settings import Stage
 from attestlab.simulation import routes as simulation_routes
 from attestlab.simulation.risk import routes as risk_simulation_routes
 from attestlab.views import routes as view_routes
+from attestlab.views.schedules.queue import ReportQueue
 from attestlab.web import logging_setup, stop_signals
 from attestlab.web.application import Application, BlockedClient
 from attestlab.web.delivery_worker import DeliveryWorker
@@ -259,6 +262,10 @@ def build_authenticator(lab: Installation) -> Authenticate:
         credential = request.credential
         if credential is None:
             raise AuthInvalid
+        if credential.kind == "bearer" and lab.identity.readers.is_token(credential.secret):
+            reader = lab.identity.readers.authenticate(credential.secret, now=request.now)
+            require_read(request.method, request.path)
+            return reader
         if credential.kind == "bearer":
             return authenticate_bearer(lab, credential.secret, now=request.now, is_use=not request.is_unattended)
         name = ("caller", hashlib.sha256(credential.secret.encode()).digest())
@@ -352,6 +359,15 @@ async def serve(
     mail_worker.start(write_queue.background)
     webhook_worker = DeliveryWorker(lab.webhook_deliveries.queue, write=write_queue.write)
     webhook_worker.start(write_queue.background)
+    drawer = ReportDrawer(
+        None if dashboards is None else dashboards.place,
+        settings=lab.settings,
+        readers=lab.identity.readers,
+        clock=lab.clock,
+    )
+    reports = ReportQueue(lab.view_schedules, drawer, storage=lab.storage)
+    report_worker = DeliveryWorker(reports, write=write_queue.write)
+    report_worker.start(write_queue.background)
     feeder = Feeder(
         lab.log,
         lab.storage,
@@ -375,6 +391,7 @@ async def serve(
     await learner.finish()
     await memory_watch.finish()
     await dispatcher.finish(within_s=0)
+    await report_worker.finish(within_s=0)
     if dashboards is not None:
         await dashboards.stop()
     await asyncio.gather(

@@ -50,10 +50,11 @@ _SLOW: Final = "The dashboards did not start in time; the server's log has the r
 
 def are_installed() -> bool:
     """Whether the package of the dashboards and the extra that it needs are installed."""
-    return not _list_missing()
+    return not list_missing_packages()
 
 
-def _list_missing() -> list[str]:
+def list_missing_packages() -> list[str]:
+    """List the packages of the dashboards that are not installed."""
     return [*([] if find_spec(PACKAGE) else [PACKAGE]), *list_missing(EXTRA)]
 
 
@@ -123,7 +124,7 @@ class Dashboards:
     cookie_key = b""
 
     def __init__(self, place: DashboardFolder, settings: Settings, people: Sequence[dict[str, str]] = ()) -> None:
-        self._place = place
+        self.place = place
         self._settings = settings
         self._people = list(people)
         self._process: asyncio.subprocess.Process | None = None
@@ -135,7 +136,7 @@ class Dashboards:
 
     def listen(self) -> socket.socket:
         """Listen for API requests of the dashboards; workers that are forked afterwards share the socket."""
-        return bind_unix_socket(self._place.api_socket, mode=0o600)
+        return bind_unix_socket(self.place.api_socket, mode=0o600)
 
     async def connect(self) -> IOStream:
         """Connect to the dashboards, and start them if no worker has.
@@ -156,7 +157,7 @@ class Dashboards:
     @cached_property
     def _missing(self) -> list[str]:
         """The packages that are not installed, looked for once: it takes 5 ms, and any stranger may connect."""
-        return _list_missing()
+        return list_missing_packages()
 
     async def stop(self) -> None:
         """Stop the dashboards if this worker started them."""
@@ -182,7 +183,7 @@ class Dashboards:
     async def _connect(self) -> IOStream | None:
         stream = IOStream(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         try:
-            return await stream.connect(self._place.own_socket)
+            return await stream.connect(self.place.own_socket)
         except OSError:
             stream.close()
             return None
@@ -213,7 +214,7 @@ class Dashboards:
             return
         self._not_before = loop.time() + _RESTART_PAUSE_S
         with suppress(FileNotFoundError):
-            os.unlink(self._place.own_socket)
+            os.unlink(self.place.own_socket)
         self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", PACKAGE),
             stdin=asyncio.subprocess.PIPE,
@@ -229,8 +230,8 @@ class Dashboards:
         from attestlab_dashboards.configuration import Configuration, DemoPerson  # where they are installed
 
         return Configuration(
-            api_socket=self._place.api_socket,
-            own_socket=self._place.own_socket,
+            api_socket=self.place.api_socket,
+            own_socket=self.place.own_socket,
             public_url=self._settings.portal_url or "",
             stage=self._settings.env.value,
             address_requests_per_minute=self._settings.address_requests_per_minute,
@@ -242,7 +243,7 @@ class Dashboards:
         """Lock the folder, for as long as this worker lives; returns whether it is this worker's."""
         if self._lock is not None:
             return True
-        descriptor = os.open(self._place.lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(self.place.lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -19,6 +19,7 @@ from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Caller, validate_display_name
 from attestlab.orgs.tables import UserRecord
 from attestlab.views import rules, store
+from attestlab.views.schedules.service import ViewSchedules
 from attestlab.views.shapes import ViewIn, ViewPatchIn, ViewsQuery
 from attestlab.views.tables import SavedViewRecord
 
@@ -29,9 +30,10 @@ class Views:
     `tx` is the unit of work to join; without it, a verb commits its own.
     """
 
-    def __init__(self, *, storage: Storage, clock: Clock) -> None:
+    def __init__(self, *, storage: Storage, clock: Clock, schedules: ViewSchedules) -> None:
         self.storage = storage
         self.clock = clock
+        self.schedules = schedules
 
     def save(self, body: ViewIn, *, caller: Caller, tx: Transaction | None = None) -> SavedViewRecord:
         """Save the filters of a page under a name that the person has not used for this page.
@@ -109,11 +111,14 @@ class Views:
             person = org_store.get_owned(tx.exec, UserRecord, row.user_id, tenant_id=caller.tenant_id)
             rules.require_may_delete(row.user_id, has_left=person.status == UserStatus.REMOVED, caller=caller)
             now = self.clock.now()
+            self.schedules.end_of_view(tx, view_id, actor=caller, at=now)
             audited_write.change(tx, store.views, row, _empty(now), _context(caller, "delete", now))
 
     def leave(self, tx: Transaction, person: UserRecord, *, actor: Actor, at: datetime) -> None:
-        """Delete the views of a person who was removed, but for those that they shared."""
+        """Delete the views of a person who was removed, but for those that they shared, and mail them no reports."""
+        self.schedules.leave(tx, person, actor=actor, at=at)
         for row in store.list_private(tx.exec, person.id):
+            self.schedules.end_of_view(tx, row.id, actor=actor, at=at)
             context = AuditContext(person.tenant_id, actor, "saved_view.delete", at)
             audited_write.change(tx, store.views, row, _empty(at), context)
 

@@ -10,6 +10,7 @@ from pydantic import Field, StringConstraints
 from attestlab.core.filters import Filters, Where
 from attestlab.core.shapes import In, Moment, Out, omit_default
 from attestlab.views.rules import MAX_NAME_LENGTH, MAX_QUERY_LENGTH
+from attestlab.views.schedules.shapes import ScheduleOut
 from attestlab.web.paging import PageQuery
 
 PageName = Literal["risk", "policy", "log", "issuers", "agents", "usage", "access"]
@@ -62,6 +63,8 @@ class ViewOut(Out, wire_name="saved_view", source="CONTRACT 8"):
     """When it was saved. Format: RFC 3339."""
     updated_at: Moment
     """When it was last changed. Format: RFC 3339."""
+    schedule: ScheduleOut | None
+    """When a report of it is sent by mail, and to whom. Format: a view_schedule, or null if none is sent."""
 
 
 class ViewsQuery(PageQuery, Filters, wire_name="saved_views_query", source="CONTRACT 8"):

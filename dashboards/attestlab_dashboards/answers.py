@@ -51,7 +51,7 @@ class Answers:
             AttestLabError: the service refused, or failed.
             VerbCancelled: `cancel` was called before the answer came.
         """
-        key = _key_of(pane, state)
+        key = key_of(pane, state)
         task = self._loading.get(key)
         if task is None:
             task = self._loading[key] = asyncio.ensure_future(self._run(pane, state))
@@ -63,7 +63,7 @@ class Answers:
 
     def forget(self, pane: AnyPane, state: Any) -> None:
         """Forget one answer, so that it is loaded again."""
-        self._loading.pop(_key_of(pane, state), None)
+        self._loading.pop(key_of(pane, state), None)
 
     def clear(self) -> None:
         """Forget all answers: something was changed."""
@@ -92,5 +92,6 @@ class Answers:
             del self._loading[key]
 
 
-def _key_of(pane: AnyPane, state: Any) -> Key:
+def key_of(pane: AnyPane, state: Any) -> Key:
+    """Return what the answer of a pane depends on; panes with the same key show the same answer."""
     return (pane.load, *(getattr(state, name) for name in pane.reads))

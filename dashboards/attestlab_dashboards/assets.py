@@ -33,3 +33,8 @@ def address(name: str) -> str:
 def list_served() -> Mapping[str, Path]:
     """Return the files by the names under which they are served."""
     return {address(path.name).removeprefix(ROUTE): path for path in FOLDER.iterdir() if path.suffix in MEDIA_TYPES}
+
+
+def read_text(name: str) -> str:
+    """Read a style sheet of the folder, to write it into a document."""
+    return (FOLDER / name).read_text(encoding="utf-8")

@@ -52,7 +52,7 @@ def draw_pane(path: str, pane: AnyPane, data: Any, state: Any) -> Markup:
 
 def draw_forbidden(pane: AnyPane, facts: Facts) -> Markup:
     """Draw a pane that the person may not see: which scope it needs, and who can grant it."""
-    return _in_card(pane, _draw_refusal(pane.scope, facts))
+    return _in_card(pane, draw_refusal(pane.scope, facts))
 
 
 def draw_error(pane: AnyPane, error: AttestLabError) -> Markup:
@@ -125,11 +125,12 @@ def _draw_forbidden_page(page: AnyPage, facts: Facts) -> Markup:
         '<div class="al-w"><header class="head"><h1 class="q">{question}</h1></header>'
         '<section class="al-card al-alone">{refusal}</section></div>',
         question=page.question,
-        refusal=_draw_refusal(page.scope, facts),
+        refusal=draw_refusal(page.scope, facts),
     )
 
 
-def _draw_refusal(scope: str, facts: Facts) -> Markup:
+def draw_refusal(scope: str, facts: Facts) -> Markup:
+    """Draw which scope a person lacks, and who can grant it."""
     why = html(
         "This needs the scope <code>{scope}</code>. You have the role {roles}. Ask an owner of {tenant}.",
         scope=scope,

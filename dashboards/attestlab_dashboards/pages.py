@@ -45,6 +45,8 @@ class Pane(Generic[S, D]):
     of `copy_sql` can be copied as Python too, unless `copy_python` writes other Python. What `remember` returns, the
     browser remembers for the next visit of the page; an empty text changes nothing.
 
+    A pane that `is_tool` works for the person at the page alone, such as a check of a file; no still has it.
+
     A load that `is_long` shows how long it has taken, with what it has to do in the words of `expects`, and a button
     that cancels it. A pane that `is_optional` only adds to what is drawn already, so its failure changes nothing.
     """
@@ -64,6 +66,7 @@ class Pane(Generic[S, D]):
     is_long: bool = False
     expects: Callable[[Lab, S], str] | None = None
     is_optional: bool = False
+    is_tool: bool = False
 
     def compose_sql(self, state: S) -> str | None:
         """Compose the query of the pane, to copy; None if it is no query."""

@@ -6,7 +6,8 @@ person wrote is a value of `html` or `text`. It is never part of a template, of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from typing import Final, LiteralString
 from urllib.parse import quote
 
@@ -15,6 +16,8 @@ from markupsafe import Markup, escape
 from attestlab.portal.rules import escape_invisible
 
 NOTHING: Final = Markup()
+_NAME: Final = re.compile(r"[a-z][a-z0-9-]*")
+_VOID: Final = frozenset({"br", "col", "hr", "img", "wbr"})
 
 
 def text(value: object) -> Markup:
@@ -33,6 +36,36 @@ def html(template: LiteralString, **values: object) -> Markup:
     '<b title="&#34;Zoë&#34; &amp; Co">&#34;Zoë&#34; &amp; Co</b>'
     """
     return Markup(template.format_map({name: text(value) for name, value in values.items()}))
+
+
+def element(tag: str, attributes: Mapping[str, str], content: Markup) -> Markup:
+    """Make an element whose name and attributes are values, such as one that was read from markup.
+
+    Raises:
+        ValueError: a name is none of an element or attribute.
+
+    >>> str(element("b", {"title": '"'}, text("<")))
+    '<b title="&#34;">&lt;</b>'
+    """
+    for name in (tag, *attributes):
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of an element or attribute.")
+    written = join(html(' {name}="{value}"', name=name, value=value) for name, value in attributes.items())
+    if tag in _VOID:
+        return html("<{tag}{written}>", tag=tag, written=written)
+    return html("<{tag}{written}>{content}</{tag}>", tag=tag, written=written, content=content)
+
+
+def style(*sheets: str) -> Markup:
+    """Make a style sheet of our own part of a document.
+
+    Raises:
+        ValueError: it would end the element.
+    """
+    rules = "\n".join(sheets)
+    if "</" in rules or "<!" in rules:
+        raise ValueError("A style sheet has characters that would end its element.")
+    return html("<style>{rules}</style>", rules=Markup(rules))
 
 
 def join(parts: Iterable[Markup], separator: Markup = NOTHING) -> Markup:

@@ -24,6 +24,7 @@ from attestlab.core.errors import AttestLabError, AuthInvalid, PermissionDenied
 from attestlab.core.version import VERSION
 from attestlab.web.request import UNATTENDED
 from attestlab_dashboards.configuration import Configuration
+from attestlab_dashboards.facts import read_facts
 from attestlab_dashboards.kept_session import KeptSession
 from attestlab_dashboards.pages import Facts
 
@@ -85,16 +86,7 @@ class PersonalDoor:
 
     def read_facts(self) -> Facts:
         """Read what every page knows of the person and the tenant."""
-        me = self.lab().me()
-        return Facts(
-            person=me.name,
-            email=me.email or "",
-            tenant=me.tenant_name,
-            tenant_id=str(me.tenant_id),
-            stage=self._stage,
-            roles=frozenset(me.roles),
-            scopes=frozenset(me.credential.scopes),
-        )
+        return read_facts(self.lab(), self._stage)
 
     def lab(self) -> Lab:
         """Return the facade for this person."""

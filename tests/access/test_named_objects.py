@@ -27,6 +27,7 @@ POLICY = {
 }
 RISK_RULE = {"id": "r", "when": {"attr": "signal.score", "op": "gte", "value": 50}}
 
+VIEW = {"name": "Logins", "page": "risk", "query": "source=login"}
 # How a request names an object, by the kind of object, route and member. `own` are the objects of the client.
 Body = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 BODIES: dict[tuple[str, str, str], Body] = {
@@ -69,6 +70,7 @@ BODIES: dict[tuple[str, str, str], Body] = {
     ("person", "POST /v1/agents", "owner_user_id"): lambda named, _: {"display_name": "A", "owner_user_id": named},
     ("person", "PATCH /v1/agents/{id}", "owner_user_id"): lambda named, _: {"owner_user_id": named},
     ("person", "PATCH /v1/risk/cases/{id}", "assignee_id"): lambda named, _: {"assignee_id": named},
+    ("person", "PUT /v1/views/{id}/schedule", "recipients"): lambda named, _: {"hour": 8, "recipients": [named]},
     ("agent", "POST /v1/agent-sessions", "agent_id"): lambda named, _: {"agent_id": named},
     ("endpoint", "POST /v1/webhooks/test-delivery", "endpoint_id"): lambda named, _: {"endpoint_id": named},
 }
@@ -140,6 +142,7 @@ def objects_of(account: PartyClients) -> dict[str, Any]:
         "endpoint": create_endpoint(client)["id"],
         "agent": agent["id"],
         "agent_session": open_session(client, agent)["session"]["id"],
+        "view": account.signed_in.post("/v1/views", json=VIEW).json()["id"],
         "person": account.signed_in.get("/v1/me").json()["id"],
     }
 
@@ -152,7 +155,9 @@ def send(account: PartyClients, name: str, own: Mapping[str, Any], body: dict[st
         path = path.replace("{id}", own["agent"])
     if path == "/v1/risk/cases/{id}":
         path = path.replace("{id}", own["case"])
-    client = account.signed_in if "governance" in path else account.with_key
+    if path == "/v1/views/{id}/schedule":
+        path = path.replace("{id}", own["view"])
+    client = account.signed_in if "governance" in path or "views" in path else account.with_key
     client = account.consumer if path == "/v1/consumer/protections" else client
     headers = {"X-Request-Id": "the-same", "Idempotency-Key": str(uuid4())}
     return client.request(method, path, json=body, headers=headers)

@@ -84,6 +84,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "PATCH /v1/risk/cases/{id}": {"assignee_id": None},
     "POST /v1/risk/cases/{id}/comments": {"text": "not theirs"},
     "PATCH /v1/views/{id}": {"name": "Taken over"},
+    "PUT /v1/views/{id}/schedule": {"hour": 8, "recipients": []},
     "PATCH /v1/webhooks/endpoints/{id}": {"name": "Taken over"},
     "POST /v1/webhooks/endpoints/{id}/recover": {"since": "2026-11-01T00:00:00Z"},
 }
@@ -174,6 +175,7 @@ def things_of(account: PartyClients) -> dict[str, str]:
         "/v1/risk/entities": add_signal(account.with_key, entity_type="user", entity_id="user")["entity_id"],
         "/v1/risk/lists": put_on_list(account.with_key, "deny")["id"],
         "/v1/views": account.signed_in.post("/v1/views", json=VIEW).json()["id"],
+        **{f"{verb} /v1/views/{{id}}/schedule": scheduled_view(account, verb) for verb in ("PUT", "DELETE")},
         "/v1/annotations": account.with_key.post("/v1/annotations", json=ANNOTATION).json()["id"],
         "/v1/webhooks/endpoints": create_endpoint(account.with_key)["id"],
         "/v1/webhooks/deliveries": create_delivery(account.with_key),
@@ -186,6 +188,12 @@ def things_of(account: PartyClients) -> dict[str, str]:
         "/v1/consumer/emails": add_address(account),
         "/v1/consumer/api-keys": account.consumer.post("/v1/consumer/api-keys", json={"name": "mine"}).json()["id"],
     }
+
+
+def scheduled_view(account: PartyClients, name: str) -> str:
+    """Save a view; return its id, and that of the person who may get a report of it."""
+    view = account.signed_in.post("/v1/views", json={**VIEW, "name": name}).json()
+    return f"{view['id']} {view['owner_id']}"
 
 
 def receive_item(account: PartyClients, body: dict[str, Any]) -> str:
@@ -228,6 +236,8 @@ def ask(client: httpx.Client, route: Route, thing: str) -> httpx.Response:
     parts = cycle(thing.split())
     path = _IN_PATH.sub(lambda _: next(parts), route.path.replace("{version}", "1"))
     body = None if route.method in ("GET", "DELETE") else BODIES.get(name_of(route), {})
+    if body and "recipients" in body:
+        body = {**body, "recipients": [thing.split()[-1]]}
     if body and "agent_id" in body:
         body = {**body, "agent_id": thing.split()[-1]}
     return client.request(route.method, path, json=body, headers={**REQUEST_ID, "Idempotency-Key": str(uuid4())})

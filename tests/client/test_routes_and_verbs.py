@@ -226,6 +226,8 @@ VERBS = {
     "POST /v1/views": "views.save",
     "PATCH /v1/views/{id}": "views.update",
     "DELETE /v1/views/{id}": "views.remove",
+    "PUT /v1/views/{id}/schedule": "views.schedule",
+    "DELETE /v1/views/{id}/schedule": "views.unschedule",
     "GET /v1/annotations": "annotations.list",
     "POST /v1/annotations": "annotations.add",
     "DELETE /v1/annotations/{id}": "annotations.remove",

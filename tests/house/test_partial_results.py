@@ -163,6 +163,8 @@ WRITES_OF_ONE = set(
     PATCH /v1/orgs/{id}
     PATCH /v1/users/{id}
     PATCH /v1/views/{id}
+    PUT /v1/views/{id}/schedule
+    DELETE /v1/views/{id}/schedule
     PATCH /v1/webhooks/endpoints/{id}
     POST /billing/portal/change
     POST /billing/stripe/webhook

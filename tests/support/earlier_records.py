@@ -161,6 +161,13 @@ def undo_revision_49(connection: Connection) -> None:
     connection.exec_driver_sql("CREATE INDEX ix_agents_of_tenant ON agents (tenant_id, id)")
 
 
+def undo_revision_52(connection: Connection) -> None:
+    """Drop the table of reports by mail, and the columns of files that are attached to mails."""
+    connection.exec_driver_sql("DROP TABLE view_schedules")
+    for column in ("attachment_name", "sealed_attachment"):
+        connection.exec_driver_sql(f"ALTER TABLE mails DROP COLUMN {column}")
+
+
 def undo_revision_51(connection: Connection) -> None:
     """Drop the tables of saved views and of annotations."""
     for table in ("saved_views", "annotations"):
@@ -198,6 +205,7 @@ UNDO = {
     48: undo_revision_48,
     49: undo_revision_49,
     51: undo_revision_51,
+    52: undo_revision_52,
     50: undo_revision_50,
 }
 

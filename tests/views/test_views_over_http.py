@@ -55,6 +55,7 @@ def test_a_view_is_saved_listed_changed_and_deleted(
         **{"id": made["id"], **VIEW, "shared": False, "owner_id": user_id},
         **{"url": "/dash/risk?days=30&source=login", "created_at": made["created_at"]},
         "updated_at": made["created_at"],
+        "schedule": None,
     }
     clock.advance(timedelta(seconds=1))
     save(client, name="The log", page="log", query="")

@@ -24,7 +24,7 @@ VERBS = re.compile(
     r"(accept|activate|add|analyze|annotate|approve|archive|assign|attach|change|check|choose|comment|complete|compromise|create|"
     r"decline|delete|deliver|deprecate|detach|download|end|evaluate|execute|export|find|forget|get|introspect|invite|kill|list|load|make|"
     r"mint|normalize|open|preview|publish|put|query|record|recover|redact|refresh|register|reject|remove|reopen|replace|report|"
-    r"resend|reset|resolve|resume|review|revoke|rotate|save|scan|search|send|set|shadow|sign|simulate|start|supersede|suspend|terminate|update|upload|verify)_[a-z_]+"
+    r"resend|reset|resolve|resume|review|revoke|rotate|save|scan|search|send|set|shadow|sign|simulate|start|schedule|supersede|suspend|terminate|update|upload|verify)_[a-z_]+"
 )
 
 

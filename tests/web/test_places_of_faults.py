@@ -142,6 +142,7 @@ FAULTS = [
     Fault("save_view", {"name": TWO_LINES, "page": "risk", "query": ""}, "/name"),
     Fault("save_view", {"name": "Logins", "page": "risk", "query": "a b"}, "/query"),
     Fault("update_view", {"query": "a b"}, "/query", {"id": "view"}),
+    Fault("schedule_view", {"hour": 8, "recipients": []}, "/recipients", {"id": "view"}),
     Fault("annotate_time", {"at": PAST, "text": TWO_LINES}, "/text"),
     Fault("annotate_time", {"at": FUTURE, "until": PAST, "text": "Campaign"}, "/until"),
     Fault("simulate_risk_rules", {"rules": []}, "/rules"),

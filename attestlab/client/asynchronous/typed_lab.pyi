@@ -186,7 +186,7 @@ from attestlab.client.handles.runs import (
     Steps,
 )
 from attestlab.client.handles.sd_jwts import SdJwtHandle
-from attestlab.client.handles.views import AnnotationHandle, ViewChanges, ViewHandle
+from attestlab.client.handles.views import AnnotationHandle, ReportReader, ViewChanges, ViewHandle
 from attestlab.client.handles.votes import (
     Claim,
     ConsensusHandle,
@@ -618,6 +618,12 @@ class AsyncView(ViewHandle):
     """The filters of a page of the dashboards by a name; `url` is below the address of the service."""
     async def remove(self) -> None:
         """Delete the view, also from the menus of those with whom it is shared."""
+    async def send_by_mail(
+        self, *, hour: int, recipients: ReportReader | Iterable[ReportReader], weekday: int | None = None
+    ) -> AsyncView:
+        """Send a report by mail every day or week; `lab.views.schedule` explains the arguments and errors."""
+    async def unschedule(self) -> None:
+        """Send no more reports by mail."""
     async def update(self, **changes: Unpack[ViewChanges]) -> AsyncView:
         """Change name, query or sharing; `lab.views.update` explains the arguments and errors."""
 
@@ -1756,6 +1762,17 @@ class AsyncViewNoun:
         """Delete a view of yours, also from the menus of those with whom it is shared."""
     async def save(self, name: str, page: str, query: str = "", *, shared: bool = False) -> AsyncView:
         """Save the filters of a page by a name."""
+    async def schedule(
+        self,
+        view: UUID | str | ViewHandle,
+        *,
+        hour: int,
+        recipients: ReportReader | Iterable[ReportReader],
+        weekday: int | None = None,
+    ) -> AsyncView:
+        """Send a report of a view of yours by mail, every day or every week, instead of what was set before."""
+    async def unschedule(self, view: UUID | str | ViewHandle) -> None:
+        """Send no more reports of a view of yours by mail; a view without a schedule stays as it is."""
     async def update(self, view: UUID | str | ViewHandle, **changes: Unpack[ViewChanges]) -> AsyncView:
         """Change the name, the query or the sharing of a view of yours."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Unpack
 from uuid import UUID
 
@@ -15,9 +16,11 @@ from attestlab.client.handles.views import (
     ANNOTATIONS,
     VIEWS,
     AnnotationHandle,
+    ReportReader,
     ViewChanges,
     ViewHandle,
     read_query,
+    schedule_view,
     update_view,
 )
 from attestlab.client.own_examples import name_in_examples
@@ -125,6 +128,54 @@ class ViewCollection(Collection[ViewHandle]):
         []
         """
         self._client.delete(f"{self.path}{path_of(arguments.read_id(view, self.noun))}")
+
+    def schedule(
+        self,
+        view: UUID | str | ViewHandle,
+        *,
+        hour: int,
+        recipients: ReportReader | Iterable[ReportReader],
+        weekday: int | None = None,
+    ) -> ViewHandle:
+        """Send a report of a view of yours by mail, every day or every week, instead of what was set before.
+
+        Args:
+            view: the view or its id.
+            hour: the hour of the day in UTC, 0 to 23.
+            recipients: one person or up to 20, members of the tenant who can sign in, as people or their ids.
+            weekday: the day of the week, 0 (Monday) to 6; by default every day.
+
+        Returns:
+            The view; `schedule` has when the next report is due, and why the last one failed, if it did.
+
+        Raises:
+            NotFound: you see no such view, or the tenant has no such person.
+            PermissionDenied: another person saved it, or no person signed in.
+            ValidationFailed: a recipient was invited or removed, or another argument is not acceptable.
+
+        >>> ann = lab.as_("ann@demo.example", password="only for the demo")
+        >>> view = ann.views.save("Risk of the week", "risk", "days=7")
+        >>> ann.views.schedule(view, weekday=0, hour=8, recipients=ann.me().id).schedule.hour
+        8
+        """
+        return schedule_view(self._client, arguments.read_id(view, self.noun), hour, recipients, weekday)
+
+    def unschedule(self, view: UUID | str | ViewHandle) -> None:
+        """Send no more reports of a view of yours by mail; a view without a schedule stays as it is.
+
+        Args:
+            view: the view or its id.
+
+        Raises:
+            NotFound: you see no such view.
+            PermissionDenied: another person saved it, or no person signed in.
+
+        >>> ann = lab.as_("ann@demo.example", password="only for the demo")
+        >>> view = ann.views.save("Policy of the day", "policy")
+        >>> view = ann.views.schedule(view, hour=6, recipients=ann.me().id)
+        >>> ann.views.unschedule(view)
+        """
+        self._client.delete(f"{self.path}{path_of(arguments.read_id(view, self.noun))}/schedule")
 
     def _find(self, which: object) -> ViewHandle:
         wanted = arguments.read_id(which, self.noun)

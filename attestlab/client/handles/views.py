@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, TypedDict, Unpack
 from uuid import UUID
 
@@ -14,6 +14,9 @@ from attestlab.views.shapes import ViewOut
 
 VIEWS = "/v1/views"
 ANNOTATIONS = "/v1/annotations"
+
+
+ReportReader = UUID | str | Handle
 
 
 class ViewChanges(TypedDict, total=False):
@@ -46,6 +49,26 @@ class ViewHandle(ViewOut, Handle):
         """
         self._client.delete(f"{VIEWS}{path_of(self.id)}")
 
+    def send_by_mail(
+        self, *, hour: int, recipients: ReportReader | Iterable[ReportReader], weekday: int | None = None
+    ) -> ViewHandle:
+        """Send a report by mail every day or week; `lab.views.schedule` explains the arguments and errors.
+
+        >>> ann = lab.as_("ann@demo.example", password="only for the demo")
+        >>> view = ann.views.save("Agents of the week", "agents")
+        >>> view.send_by_mail(hour=7, weekday=4, recipients=[ann.me().id]).schedule.weekday
+        4
+        """
+        return schedule_view(self._client, self.id, hour, recipients, weekday)
+
+    def unschedule(self) -> None:
+        """Send no more reports by mail.
+
+        >>> ann = lab.as_("ann@demo.example", password="only for the demo")
+        >>> ann.views.save("Heads of the day", "log").send_by_mail(hour=7, recipients=ann.me().id).unschedule()
+        """
+        self._client.delete(f"{VIEWS}{path_of(self.id)}/schedule")
+
 
 class AnnotationHandle(AnnotationOut, Handle):
     """What happened at a time, for all people of the tenant."""
@@ -70,6 +93,28 @@ def update_view(client: ServiceClient, view_id: UUID, changes: Mapping[str, obje
     if isinstance(given.get("query"), str):
         given["query"] = read_query(given["query"])
     return ViewHandle.parse(client, client.patch(f"{VIEWS}{path_of(view_id)}", given))
+
+
+def schedule_view(
+    client: ServiceClient,
+    view_id: UUID,
+    hour: int,
+    recipients: ReportReader | Iterable[ReportReader],
+    weekday: int | None,
+) -> ViewHandle:
+    """Set when the report of a view is sent, and to whom.
+
+    Raises:
+        ValidationFailed: an argument is not acceptable.
+    """
+    people = [recipients] if isinstance(recipients, str | bytes | Handle) else recipients
+    named = list(people) if isinstance(people, Iterable) else [people]
+    body: dict[str, object] = {
+        "hour": hour,
+        "recipients": [str(arguments.read_id(each, "a person")) for each in named],
+        **({} if weekday is None else {"weekday": weekday}),
+    }
+    return ViewHandle.parse(client, client.put(f"{VIEWS}{path_of(view_id)}/schedule", body))
 
 
 def read_query(query: object) -> str:

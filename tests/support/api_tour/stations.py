@@ -286,6 +286,9 @@ def _visit_views(tour: TourRecorder) -> None:
     made = tour.call("save_view", person, view)
     tour.call("list_views", person, page="risk", limit=1)
     tour.call("update_view", person, {"name": "Logins"}, id=made["id"])
+    weekly = {"weekday": 0, "hour": 8, "recipients": [made["owner_id"]]}
+    tour.call("schedule_view", person, weekly, id=made["id"])
+    tour.call("end_view_schedule", person, id=made["id"])
     tour.call("delete_view", person, id=made["id"])
     campaign = {"at": "2026-11-02T09:00:00Z", "until": "2026-11-09T09:00:00Z", "text": "Campaign of a partner"}
     noted = tour.call("annotate_time", key, campaign)

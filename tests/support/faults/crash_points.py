@@ -26,6 +26,7 @@ from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller, Plan
 from attestlab.protections.shapes import ProtectionIn
 from attestlab.settings import Settings
+from attestlab.views.schedules.results import DrawnReport
 
 
 def crash_during_change(wish: str) -> None:
@@ -51,11 +52,23 @@ def crash_during_change(wish: str) -> None:
         "kill an agent": lambda: lab.agents.lifecycle.kill(UUID(subject["id"]), reason="it probes", caller=caller),
         "rotate a key": lambda: lab.agents.keys.rotate(UUID(subject["id"]), prepare_key(None), caller=caller),
         "refresh a session": lambda: lab.agents.sessions.refresh(UUID(subject["id"]), subject["refresh_token"]),
+        "send a report": lambda: send_report(lab),
         "complete a run": lambda: lab.agents.runs.complete(UUID(subject["id"]), RunCompleteIn(), caller=caller),
     }
     _kill_before(lab, task["statement"])
     changes[task["change"]]()
     _kill_process()
+
+
+def send_report(lab: Installation) -> int:
+    """Lease the report that is due, and send it as a server does once it is drawn; returns the number of mails."""
+    with lab.storage.write() as tx:
+        report = lab.view_schedules.lease(tx)
+    if report is None:
+        return 0
+    drawn = DrawnReport(("Signals: 53",), b"<!doctype html><p>53")
+    with lab.storage.write() as tx:
+        return lab.view_schedules.send(tx, report, dict.fromkeys(report.recipients, drawn))
 
 
 def _protect(lab: Installation, consumer: Caller) -> None:

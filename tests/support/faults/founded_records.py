@@ -44,6 +44,7 @@ from attestlab.risk.enforcement.shapes import CasesQuery
 from attestlab.risk.normalization.mapping import MappingItem
 from attestlab.risk.rules import CaseOutcome, Entity, EntityType, ListName
 from attestlab.settings import Settings
+from attestlab.views.schedules.shapes import ScheduleIn
 from attestlab.views.shapes import ViewIn, ViewPatchIn
 from attestlab.web.idempotency import keys as idempotency
 from attestlab.web.idempotency.keys import IdempotencyKey
@@ -117,6 +118,10 @@ def keep_views(lab: Installation, caller: Caller) -> None:
     ]
     lab.views.update(made[0].id, ViewPatchIn(name="Logins", shared=True), caller=owner)
     lab.views.delete(made[1].id, caller=owner)
+    weekly = ScheduleIn(weekday=0, hour=8, recipients=[person.id])
+    for view in (made[0], made[2]):
+        lab.view_schedules.set(view.id, weekly, caller=owner)
+    lab.view_schedules.end(made[2].id, caller=owner)
     now = lab.clock.now()
     notes = [
         lab.annotations.add(AnnotationIn(at=now, until=until, text=f"Campaign {number}"), caller=caller)

@@ -102,6 +102,7 @@ def copy_bundle_python(state: LogState) -> str:
 
 PANE: Final = Pane(
     key="bundle",
+    is_tool=True,
     question="Is the bundle you were given genuine?",
     reading=tell_bundle_check,
     load=load_bundle_check,

@@ -223,6 +223,7 @@ def export_conditions(lab: Lab, state: PolicyState) -> Records[ConditionRow]:
 
 PANE: Final = Pane(
     key="activation",
+    is_tool=True,
     question="May it be activated?",
     reading="The service checks each of these again",
     span=4,
