@@ -230,7 +230,7 @@ def _exit_status(report: OfflineReport, as_of: int) -> int:
         print_stderr(NO_DOCUMENT.format(noun=report.kind.noun))
         return COULD_NOT_CHECK
     if (report.as_of or 0) < as_of:
-        print_stderr(f"{TOO_OLD} {as_of} entries; get a newer bundle.")
+        print_stderr(f"{TOO_OLD} {plural(as_of, 'entry', 'entries')}; get a newer bundle.")
         return COULD_NOT_CHECK
     return VALID
 

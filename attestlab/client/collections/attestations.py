@@ -31,6 +31,7 @@ from attestlab.client.own_examples import name_in_examples
 from attestlab.client.progress import show_progress
 from attestlab.client.service_client import Json, ServiceClient, path_of
 from attestlab.client.service_errors import NotSent, build_error
+from attestlab.core.counting import plural
 from attestlab.core.errors import AttestLabError, Conflict, NotFound, Unavailable, ValidationFailed
 
 MAX_BATCH = 100  # of one request
@@ -290,8 +291,8 @@ def _note_results(error: AttestLabError, results: MintResults, under_way: int, *
     """Add to an error what was done of `mint_many`, and what may be: a repetition would mint it again."""
     not_sent = of - len(results) - under_way
     sentence = (
-        f"Of {of:,} items {len(results):,} are done (`error.details['results']`), {under_way:,} were under way and may "
-        f"be minted, {not_sent:,} were not sent. Look for those under way in `lab.attestations` before you continue."
+        f"Of {plural(of, 'item')} {len(results):,} are done (`error.details['results']`), {under_way:,} were under way "
+        f"and may be minted, {not_sent:,} were not sent. Look for those under way in `lab.attestations` before you continue."
     )
     error.note_done(sentence, done=len(results), under_way=under_way, not_sent=not_sent)
     error.details["results"] = results

@@ -28,6 +28,7 @@ from attestlab.client.collections.signal_rows import (
 from attestlab.client.handles.risk import BulkHandle, LoginBackfillHandle
 from attestlab.client.progress import ProgressBar, show_progress
 from attestlab.client.service_client import Json, ServiceClient
+from attestlab.core.counting import plural
 from attestlab.core.errors import AttestLabError, FieldError, ValidationFailed
 
 if TYPE_CHECKING:
@@ -172,7 +173,9 @@ def _note_result(error: AttestLabError, result: BulkHandle, rows: int, *, is_bac
     again = (
         "Repeat all: a backfill records none twice" if is_backfill else f"Look for row {rows + 1:,} before you continue"
     )
-    sentence = f"Of the first {rows:,} rows {result.accepted:,} are recorded (`error.details['result']`). {again}."
+    sentence = (
+        f"Of the first {plural(rows, 'row')} {result.accepted:,} are recorded (`error.details['result']`). {again}."
+    )
     error.note_done(sentence, rows=rows, accepted=result.accepted, rejected=result.rejected_count)
     error.details["result"] = result
 
@@ -194,7 +197,7 @@ def _require_all(lines: Iterable[BulkLine], kind: BulkKind, *, now: datetime) ->
     if bad:
         faults = [FieldError(f"/{line.number - 1}", "row", str(line.fault)) for line in bad]
         raise ValidationFailed(
-            f"{len(bad):,} of {len(checked):,} rows are no {kind.noun}s, so none was sent. The first is row "
+            f"{len(bad):,} of {plural(len(checked), 'row')} are no {kind.noun}s, so none was sent. The first is row "
             f"{bad[0].number}: {bad[0].fault} Correct them, or omit strict=True, which sends the others.",
             faults,
         )

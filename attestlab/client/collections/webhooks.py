@@ -36,6 +36,7 @@ from attestlab.client.handles.webhooks import (
 )
 from attestlab.client.own_examples import name_in_examples
 from attestlab.client.service_client import PAGE_ROWS, Json, ServiceClient
+from attestlab.core.counting import plural
 from attestlab.core.errors import Conflict
 from attestlab.webhooks.rules import MAX_ENDPOINT_NAME_LENGTH
 
@@ -331,7 +332,7 @@ def _require_continuation(after: int, too_old: int) -> None:
     """
     if after and too_old:
         raise Conflict(
-            f"{too_old:,} events after number {after} happened over 30 days ago and are no longer listed. "
+            f"{plural(too_old, 'event')} after number {after} happened over 30 days ago and are no longer listed. "
             f"Pass after={after + too_old} to continue with those that are.",
             details={"too_old": too_old, "next_after": after + too_old},
         )

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from attestlab.client import card_contents
 from attestlab.client.handles.base import Handle
+from attestlab.core.counting import plural
 from attestlab.core.errors import ProofInvalid, ValidationFailed
 from attestlab.log.merkle import hashing
 from attestlab.log.shapes import CheckpointOut, ConsistencyOut, EntryOut, HeadOut, InclusionOut, VkeyOut
@@ -119,5 +120,6 @@ def require_root(kept: int | AnyHeadHandle | None, root_hash: str) -> None:
     """
     if isinstance(kept, TreeHeadHandle | CheckpointHandle) and kept.root_hash != root_hash:
         raise ProofInvalid(
-            f"The log has another root at {kept.tree_size:,} entries than the head that you kept: it was forked."
+            f"The log has another root at {plural(kept.tree_size, 'entry', 'entries')} than the head "
+            "that you kept: it was forked."
         )
