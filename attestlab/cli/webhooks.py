@@ -170,8 +170,8 @@ def _follow(read: ReadPage, position: int, *, interval_s: float) -> Iterator[Env
             page = {"items": []}
         if too_old := page.get("too_old"):
             print_stderr(
-                f"attestlab: {plural(too_old, 'event')} after {position} happened over 30 days ago. The service no longer "
-                "lists what is that old, so it is not forwarded."
+                f"attestlab: {plural(too_old, 'event')} after {position} happened over 30 days ago. The service no "
+                "longer lists what is that old, so it is not forwarded."
             )
         for event in _items(page):
             yield event

@@ -292,7 +292,8 @@ def _note_results(error: AttestLabError, results: MintResults, under_way: int, *
     not_sent = of - len(results) - under_way
     sentence = (
         f"Of {plural(of, 'item')} {len(results):,} are done (`error.details['results']`), {under_way:,} were under way "
-        f"and may be minted, {not_sent:,} were not sent. Look for those under way in `lab.attestations` before you continue."
+        f"and may be minted, {not_sent:,} were not sent. Look for those under way in `lab.attestations` before you "
+        "continue."
     )
     error.note_done(sentence, done=len(results), under_way=under_way, not_sent=not_sent)
     error.details["results"] = results
