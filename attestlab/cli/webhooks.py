@@ -168,7 +168,7 @@ def _follow(read: ReadPage, position: int, *, interval_s: float) -> Iterator[Env
         except Unavailable as error:
             print_stderr(f"attestlab: {error.message}")
             page = {"items": []}
-        if too_old := page.get("too_old"):
+        if isinstance(too_old := page.get("too_old"), int) and too_old:
             print_stderr(
                 f"attestlab: {plural(too_old, 'event')} after {position} happened over 30 days ago. The service no "
                 "longer lists what is that old, so it is not forwarded."
