@@ -163,6 +163,7 @@ def make_values(subjects: dict[str, Any], folder: Path) -> dict[str, Any]:
         **{"parent_id": uuid4(), "child_id": uuid4()},
         **{"parent_id": uuid4(), "child_id": uuid4(), "claim": CLAIM, "of": subjects["agent"].id},
         **{
+            **{"hour": 8, "weekday": 0, "recipients": [uuid4()]},
             **{"view": uuid4(), "annotation": uuid4(), "at": "2026-11-01", "page": "risk"},
             "undo_seconds": 10,
             "text": "A new device.",
