@@ -118,7 +118,8 @@ def keep_views(lab: Installation, caller: Caller) -> None:
     ]
     lab.views.update(made[0].id, ViewPatchIn(name="Logins", shared=True), caller=owner)
     lab.views.delete(made[1].id, caller=owner)
-    weekly = ScheduleIn(weekday=0, hour=8, recipients=[person.id])
+    members = [each.id for each in lab.people.list_page(caller=caller, limit=50) if each.status in (None, "ACTIVE")]
+    weekly = ScheduleIn(weekday=0, hour=8, recipients=members[:1])
     for view in (made[0], made[2]):
         lab.view_schedules.set(view.id, weekly, caller=owner)
     lab.view_schedules.end(made[2].id, caller=owner)
