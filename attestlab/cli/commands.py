@@ -39,6 +39,7 @@ from attestlab.cli.progress import progress_on_stderr
 from attestlab.cli.receipts import receipts
 from attestlab.cli.search import search
 from attestlab.cli.tenants import consumers, tenants
+from attestlab.cli.views import annotate, annotation_commands, view_commands
 from attestlab.core.extras import list_missing, require_extra
 from attestlab.core.standard_output import emit, print_stderr
 from attestlab.core.version import VERSION
@@ -66,6 +67,7 @@ keys = typer.Typer(no_args_is_help=True, help="The key-encryption key.")
 _CONTINUE = "Every part of the lake that was written is whole. Run it again to write the rest."
 app.command("mint")(minting.mint)
 app.command("search")(search)
+app.command("annotate")(annotate)
 app.command("badge")(badges.badge)
 app.command("notebooks")(notebooks)
 app.command("listen")(webhooks.listen)
@@ -77,6 +79,8 @@ app.add_typer(agents, name="agent")
 app.add_typer(policies, name="policy")
 app.add_typer(blog, name="blog")
 app.add_typer(log, name="log")
+app.add_typer(view_commands, name="views")
+app.add_typer(annotation_commands, name="annotations")
 app.add_typer(lakes, name="lake")
 app.add_typer(keys, name="keyring")
 app.add_typer(watch.witnesses, name="witness")

@@ -7,13 +7,14 @@ phone. Positions are percentages or the units of the plot, 1,000 wide and 100 hi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from math import floor, log10
 from typing import Final
 
 from markupsafe import Markup
 
 from attestlab_dashboards.formats import compact
-from attestlab_dashboards.safe import html, join
+from attestlab_dashboards.safe import NOTHING, html, join
 
 WIDTH: Final = 1_000
 HEIGHT: Final = 100
@@ -59,6 +60,29 @@ def draw_marks(marks: Iterable[tuple[float, str]]) -> Markup:
 def draw_lane(scale: Markup, plot: Markup, height: str) -> Markup:
     """Draw a plot with its scale on the left; `height` is one of the lane's sizes: s, m, l."""
     return html('<div class="al-lane {height}">{scale}{plot}</div>', height=height, scale=scale, plot=plot)
+
+
+def draw_timed(plot: Markup, start: datetime, end: datetime, *, has_flags: bool = True, inset: str = "0") -> Markup:
+    """Draw a plot whose width is a time, over which the page marks annotations; `inset` is where its axes stand.
+
+    Of several plots of one time, the first alone `has_flags`.
+    """
+    return html(
+        '<div class="al-timed">{plot}<div class="al-marks" data-from="{start}" data-to="{end}"{plain} '
+        'style="inset:{inset}"></div></div>',
+        plot=plot,
+        start=start.isoformat(),
+        end=end.isoformat(),
+        plain=NOTHING if has_flags else html(" data-plain"),
+        inset=inset,
+    )
+
+
+def draw_notes_place(start: datetime, end: datetime) -> Markup:
+    """Draw the place below a chart of this time where the page lists its annotations."""
+    return html(
+        '<div class="al-notes" data-from="{start}" data-to="{end}"></div>', start=start.isoformat(), end=end.isoformat()
+    )
 
 
 def draw_rect(x: float, y: float, width: float, height: float, css: str) -> Markup:

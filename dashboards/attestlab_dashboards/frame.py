@@ -26,10 +26,11 @@ def draw(page: AnyPage, state: Any, facts: Facts) -> Markup:
         html('<div data-pane="{key}"></div>', key=key) for key in first if key not in ("answer", "kpis", "chips")
     )
     return html(
-        '<div class="al-w"><header class="head"><h1 class="q">{question}</h1>'
+        '<div class="al-w"><header class="head"><div class="al-titleline"><h1 class="q">{question}</h1>'
+        '<div class="al-views-place" data-pane="views"></div></div>'
         '<p class="answer" data-pane="answer">{line}</p></header>'
         '<div class="chips filters" data-pane="chips" role="group" aria-label="Filters">{chips}</div>'
-        '{kpis}<div class="al-grid">{cards}</div>{drawers}</div>',
+        '{kpis}<div class="al-grid">{cards}</div>{drawers}<div data-notes></div></div>',
         question=page.question,
         line=html('<span class="sk line"></span>'),
         chips=page.chips(state, facts),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from markupsafe import Markup
 
@@ -107,6 +107,10 @@ def read_field(fields: Mapping[str, str], name: str) -> str:
     return text
 
 
+def _draw_no_notes(_lab: Lab, _facts: Facts, _span: str) -> Markup:
+    return NOTHING
+
+
 def _no_chips(_state: Any, _facts: Facts) -> Markup:
     return NOTHING
 
@@ -153,3 +157,20 @@ class DashboardPage(Generic[S]):
 
 AnyPage = DashboardPage[Any]
 AnyPane = Pane[Any, Any]
+AnyAction = Action[Any]
+
+
+@dataclass(frozen=True)
+class SharedParts:
+    """What a page has in common with all others: panes, actions, and the annotations of the time that it shows.
+
+    `draw_notes` draws those that overlap a span `from/to`, for a person who `may_read_notes`.
+    """
+
+    panes: tuple[AnyPane, ...] = ()
+    actions: Mapping[str, AnyAction] = field(default_factory=dict)
+    draw_notes: Callable[[Lab, Facts, str], Markup] = _draw_no_notes
+    may_read_notes: Callable[[Facts], bool] = lambda _facts: False
+
+
+NO_SHARED_PARTS: Final = SharedParts()

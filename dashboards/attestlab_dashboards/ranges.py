@@ -69,14 +69,19 @@ def read_range(text: str) -> str:
     return str(DayRange.parse(text))
 
 
-def draw_own_range(ev: str, chosen: DayRange | None) -> Markup:
-    """Draw the chip that opens two days to choose; both together are sent as one range, an event `ev`."""
+def draw_own_range(ev: str, chosen: DayRange | None, *, label: str = "Own range", others: Markup = NOTHING) -> Markup:
+    """Draw the chip that opens two days to choose; both together are sent as one range, an event `ev`.
+
+    `others` can be chosen instead of days.
+    """
     return html(
-        '<details class="al-range" id="range-{ev}"><summary class="chip{on}">Own range</summary>'
+        '<details class="al-range" id="range-{ev}"><summary class="chip{on}">{label}</summary>{others}'
         '<form data-ev="{ev}">{first}{last}<button class="btn sm primary" data-key="range:{ev}">Show</button></form>'
         "</details>",
         ev=ev,
         on=" on" if chosen else "",
+        label=label,
+        others=html('<div class="al-range-others">{others}</div>', others=others) if others else NOTHING,
         first=_draw_day("From", "from", ev, chosen.first if chosen else None),
         last=_draw_day("To", "to", ev, chosen.last if chosen else None),
     )

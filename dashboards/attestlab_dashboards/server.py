@@ -46,6 +46,7 @@ from attestlab_dashboards.service import PersonalDoor
 from attestlab_dashboards.sessions import BrowserSession, BrowserSessions
 from attestlab_dashboards.sign_in import COOKIE
 from attestlab_dashboards.throttle import PAGES_PER_MINUTE, TENANT_PAGES_PER_MINUTE, Throttle, TooManyRequests
+from attestlab_dashboards.together.parts import make_shared_parts
 from attestlab_dashboards.view import DashboardView, title_of
 
 MAX_MESSAGE_BYTES: Final = 2 * 1024 * 1024
@@ -146,7 +147,8 @@ class PageBuilder(Handler):
             return
         doc.config.update(reconnect_session=False, notify_connection_status=False)  # bridge.js does both
         with set_curdoc(doc):
-            view = DashboardView(self._page, session, partial(self._sessions.end, session, is_final=True), PAGES)
+            end = partial(self._sessions.end, session, is_final=True)
+            view = DashboardView(self._page, session, end, PAGES, make_shared_parts(self._page))
             session.views.add(view)
             doc.on_session_destroyed(lambda _context: _close(session, view))
             drawn = shell.draw_shell(self._page, PAGES, session.facts)

@@ -27,12 +27,14 @@ def draw_head() -> Markup:
     return html(
         '<link rel="icon" type="image/svg+xml" href="{icon}"><meta name="color-scheme" content="light dark">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<script src="{theme}"></script><script src="{tips}"></script><script src="{syntax}"></script>'
+        '<script src="{theme}"></script><script src="{tips}"></script>'
+        '<script src="{syntax}"></script><script src="{marks}"></script>'
         '<link rel="stylesheet" href="{tokens}"><link rel="stylesheet" href="{shell}">',
         icon=assets.address("icon.svg"),
         theme=assets.address("theme.js"),
         tips=assets.address("tips.js"),
         syntax=assets.address("syntax.js"),
+        marks=assets.address("marks.js"),
         tokens=assets.address("tokens.css"),
         shell=assets.address("shell.css"),
     )

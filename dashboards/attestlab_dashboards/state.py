@@ -8,7 +8,7 @@ from typing import ClassVar, Final, Self
 
 import param
 
-from attestlab_dashboards.parameters import NO_ADDRESS, AnyParameter, read_value, write_value
+from attestlab_dashboards.parameters import NO_ADDRESS, AnyParameter, object_id, read_value, write_value
 
 MAX_TEXT_CHARS: Final = 8_000  # of one parameter in an address
 
@@ -25,6 +25,8 @@ class PageState(param.Parameterized):
     NAMES_IN_ADDRESS: ClassVar[Mapping[str, str]] = {}  # of the parameters that an address names otherwise
     filters: ClassVar[tuple[str, ...]] = ()  # the parameters that narrow what is listed
     together: ClassVar[tuple[str, ...]] = ()  # the parameters that are set together or not at all
+
+    view = object_id(doc="The saved view that was opened.")
 
     def __init__(self, **values: object) -> None:
         super().__init__(**values)

@@ -23,13 +23,14 @@ from attestlab.client.asynchronous.calls import VerbCancelled
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab_dashboards import assets, frame, icons, suggestions
 from attestlab_dashboards.answers import Answers, run_in_thread, run_verb
-from attestlab_dashboards.pages import Action, AnyPage, AnyPane
+from attestlab_dashboards.pages import NO_SHARED_PARTS, AnyAction, AnyPage, AnyPane, SharedParts
 from attestlab_dashboards.safe import html
 from attestlab_dashboards.sessions import BrowserSession
 
 MAX_VALUE_CHARS: Final = 1_000_000
 MAX_QUERY_CHARS: Final = 4_000
 MAX_FIELDS: Final = 32
+MAX_SPAN_CHARS: Final = 80  # of the time that the charts show, from/to
 PROGRESS_AFTER_S: Final = 1.0  # a shorter load shows none
 PROGRESS_INTERVAL_S: Final = 1.0
 WAITING_INTERVAL_S: Final = 20.0  # after which the badges of the navigation are counted again
@@ -75,10 +76,15 @@ class DashboardView(pn.viewable.Viewer):
         session: BrowserSession,
         on_ended: Callable[[], None],
         pages: Sequence[AnyPage] = (),
+        shared: SharedParts = NO_SHARED_PARTS,
         **params: Any,
     ) -> None:
         super().__init__(state=page.state.from_query({})[0], **params)
         self._page = page
+        self._panes = (*page.panes, *shared.panes)
+        self._actions = {**page.actions, **shared.actions}
+        self._shared = shared
+        self._span = ""
         self._session = session
         self._on_ended = on_ended
         self._counted = [each for each in pages if each.count_waiting and each.is_open_to(session.facts)]
@@ -117,6 +123,11 @@ class DashboardView(pn.viewable.Viewer):
                 self._show(self._read_query(query)[0], address=None)
             case {"cancel": True}:
                 self._answers.cancel()
+            case {"notes": str(span)} if len(span) <= MAX_SPAN_CHARS and self._shared.may_read_notes(
+                self._session.facts
+            ):
+                self._span = span
+                self._start(self._show_notes())
             case {"find": str(text)} if text.strip():
                 self._start(self._suggest(text))
             case {"ev": "retry", "v": str(key)}:
@@ -125,11 +136,11 @@ class DashboardView(pn.viewable.Viewer):
                 self._show(self._read_query("")[0])
             case {"ev": str(name), "v": str(value)} if name in self._page.events and len(value) <= MAX_VALUE_CHARS:
                 self._show(self._page.events[name](self.state, value))
-            case {"act": str(name), "fields": dict(fields)} if name in self._page.actions and len(fields) <= MAX_FIELDS:
-                self._start(self._act(self._page.actions[name], _texts(fields)))
+            case {"act": str(name), "fields": dict(fields)} if name in self._actions and len(fields) <= MAX_FIELDS:
+                self._start(self._act(self._actions[name], _texts(fields)))
 
     def _retry(self, key: str) -> None:
-        for pane in self._page.panes:
+        for pane in self._panes:
             if pane.key == key:
                 self._answers.forget(pane, self.state)
         self._show(self.state, address=None)
@@ -175,7 +186,7 @@ class DashboardView(pn.viewable.Viewer):
         self._start(self._draw(state, self.number))
 
     async def _draw(self, state: Any, number: int) -> None:
-        panes = self._page.panes if self._page.is_open_to(self._session.facts) else ()
+        panes = self._panes if self._page.is_open_to(self._session.facts) else ()
         await asyncio.gather(*(self._draw_pane(pane, state, number) for pane in panes))
         if number == self.number:
             self._send({"do": "ready", "number": number})
@@ -268,7 +279,20 @@ class DashboardView(pn.viewable.Viewer):
         else:
             self._send({"do": "found", "text": text, "html": markup})
 
-    async def _act(self, action: Action[Any], fields: Mapping[str, str]) -> None:
+    async def _show_notes(self) -> None:
+        """Send the annotations of the time that the charts show; what cannot be read leaves them as they are."""
+        span = self._span
+        try:
+            markup = await run_verb(lambda: self._shared.draw_notes(self._lab, self._session.facts, span))
+        except AuthInvalid:
+            self._on_ended()
+        except (AttestLabError, VerbCancelled) as error:
+            _log.warning("annotations of %s: %s", span, error)
+        else:
+            if span == self._span:
+                self._send({"do": "notes", "html": markup})
+
+    async def _act(self, action: AnyAction, fields: Mapping[str, str]) -> None:
         state = self.state
         try:
             notice = await run_verb(lambda: action.run(self._lab, state, fields))
@@ -281,6 +305,8 @@ class DashboardView(pn.viewable.Viewer):
         self._answers.clear()
         self._notify(notice.text)
         self._watch_waiting()
+        if self._span:
+            self._start(self._show_notes())
         self._show(self.state if notice.state is None else notice.state)
 
     def _notify(self, text: Markup, *, tone: str = "good") -> None:

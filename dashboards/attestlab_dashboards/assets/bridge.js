@@ -18,6 +18,7 @@ export function render({ model, el }) {
   let lastOpener = "";
   let readyNumber = 0;
   let lastForm = null;
+  let span = "";
 
   const send = (message) => model.send_msg({ ...message, n: ++sent });
   const draftArea = () => root.querySelector("textarea[data-keep]");
@@ -35,6 +36,7 @@ export function render({ model, el }) {
     }
     for (const area of box.querySelectorAll("[data-lines] + textarea")) numberLines(area);
     globalThis.attestlabSyntax?.paintParts(box);
+    globalThis.attestlabMarks?.paint(root);
     restoreDraft(box);
     nameFiles(box);
     const again = key === undefined ? null : box.querySelector(`[data-key="${CSS.escape(key)}"]`);
@@ -59,14 +61,14 @@ export function render({ model, el }) {
   }
 
   const receivers = {
-    frame: (message) => { drawn.clear(); paint(root, message.html); document.body.dataset.drawn = "1"; },
+    frame: (message) => { drawn.clear(); span = ""; paint(root, message.html); document.body.dataset.drawn = "1"; },
     panes: (message) => message.panes.forEach(show),
     busy: (message) => {
       if (message.number <= readyNumber) return;  // an answer that was there at once has overtaken it
       document.body.dataset.ready = "";
       root.dataset.busy = "1";
     },
-    ready: (message) => { readyNumber = message.number; document.body.dataset.ready = String(message.number); root.dataset.busy = ""; },
+    ready: (message) => { readyNumber = message.number; document.body.dataset.ready = String(message.number); root.dataset.busy = ""; askForNotes(); },
     address: (message) => {
       document.title = message.title;
       const next = location.pathname + message.query;
@@ -89,6 +91,7 @@ export function render({ model, el }) {
       const undo = box.querySelector("[data-seconds]");
       if (undo) setTimeout(() => undo.remove(), 1000 * Number(undo.dataset.seconds));
     },
+    notes: (message) => { root.querySelector("[data-notes]").innerHTML = message.html; globalThis.attestlabMarks?.paint(root); },
     remember: (message) => remember(message.text),
     badge: (message) => {
       const link = document.querySelector(`.al-nav a[href="${CSS.escape(message.path)}"]`);
@@ -101,9 +104,14 @@ export function render({ model, el }) {
     found: (message) => finder.show(message),
     ended: () => { location.replace(`sign-in?next=${encodeURIComponent(location.pathname + location.search)}`); },
   };
+  function askForNotes() {
+    const shown = globalThis.attestlabMarks?.findSpan(root) ?? "";
+    if (shown && shown !== span) { span = shown; send({ notes: shown }); }
+  }
+
   // A refusal is shown in the dialog whose form was sent, above its buttons, so that it can be corrected there.
   function findRefusalPlace() {
-    const isOpen = lastForm?.isConnected && lastForm.closest('[role="dialog"]');
+    const isOpen = lastForm?.isConnected && lastForm.closest('[role="dialog"], dialog');
     if (!isOpen) return document.getElementById("al-notices");
     return lastForm.querySelector(".al-refusal") ?? lastForm.insertBefore(Object.assign(document.createElement("div"), { className: "al-refusal" }), lastForm.lastElementChild);
   }
@@ -163,6 +171,13 @@ export function render({ model, el }) {
     const kept = event.target.closest("[data-kept]");
     if (kept && event.target.closest("button")) { keepDraft(draftArea(), ""); draftArea().value = draftArea().defaultValue; numberLines(draftArea()); kept.hidden = true; return; }
     if (event.target.closest("[data-cancel]")) return send({ cancel: true });
+    const view = event.target.closest("a[data-address]");
+    if (view && !(event.ctrlKey || event.metaKey || event.shiftKey)) {
+      event.preventDefault();
+      view.closest(".al-views").open = false;
+      history.pushState(null, "", view.href);
+      return send({ address: view.search });
+    }
     const tile = event.target.closest("[data-rows]");  // a number, whose rows are in a pane
     if (tile) find("data-pane", tile.dataset.rows)?.focus();
     const pressed = event.target.closest("button[data-ev], a[data-ev]");
@@ -268,11 +283,16 @@ export function render({ model, el }) {
     if (folded) folded.open = true;
   });
   globalThis.attestlabTips?.watch(root);
+  globalThis.attestlabMarks?.watch(root);
+
+  const openMenu = () => root.querySelector(".al-views[open]");
+  root.addEventListener("pointerdown", (event) => { if (openMenu() && !openMenu().contains(event.target)) openMenu().open = false; });
 
   document.addEventListener("keydown", (event) => {
     const focused = scope.activeElement ?? document.activeElement;
     const typing = focused?.matches?.("input, textarea, select");
     if (!typing || focused.closest("[data-decide]") || focused.matches("[data-pick]")) queue.press(event, focused);
+    if (event.key === "Escape" && openMenu()) { const menu = openMenu(); menu.open = false; return menu.querySelector("summary").focus(); }
     if (event.key === "Escape" && root.querySelector('[role="dialog"]')) send({ ev: "close", v: "" });
     if (event.key === "/" && !typing && !document.activeElement?.matches?.("input, textarea")) {
       event.preventDefault();

@@ -19,6 +19,7 @@ _CLEARED: Final[Mapping[str, Mapping[str, str]]] = {
     "about": {"about": ""},
     "score": {"min_score": "", "max_score": ""},
     "time": {"since": "", "until": ""},
+    "compare": {"compare": ""},
     "window": {"window": "", "since": "", "until": ""},
 }
 _FIRST_PAGE: Final = {"page": ""}
@@ -124,6 +125,7 @@ def _read_brush(value: str, *, has_scores: bool) -> dict[str, str]:
 EVENTS: Final[Mapping[str, Reducer[RiskState]]] = {
     **{name: set_parameter(name) for name in _PLAIN},
     "window": change_window,
+    "compare": toggle_parameter("compare"),
     "source": toggle_parameter("source", resets=["page"]),
     "type": toggle_parameter("type", resets=["page"]),
     "facet_kind": toggle_parameter("kind", resets=["page"]),

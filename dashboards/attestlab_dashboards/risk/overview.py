@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -16,13 +16,13 @@ from attestlab_dashboards.risk.context import SharedLoad, load_context, load_per
 from attestlab_dashboards.risk.density import CELLS, DensityCell, read_density
 from attestlab_dashboards.risk.filters import IN_PERIOD, IN_RANGE, bind, condition_of, conditions_of, write_copy
 from attestlab_dashboards.risk.state import PERIOD, RiskState
-from attestlab_dashboards.risk.windows import Period
+from attestlab_dashboards.risk.windows import Period, find_compared, to_us
 from attestlab_dashboards.state import Picked
 
 NAMED_SERIES: Final = 4  # the others are one series together
 FACET_ROWS: Final = 8
 KEEP_S: Final = 2.0  # as long as the panes of one update need to ask for it
-READS: Final = (*PERIOD, "by")
+READS: Final = (*PERIOD, "by", "compare")
 
 
 class RiskTotals(NamedTuple):
@@ -32,6 +32,9 @@ class RiskTotals(NamedTuple):
     escalated: int
     entities: int
     median: float | None
+
+
+_NOTHING: Final = RiskTotals(0, 0, 0, None)
 
 
 class FacetRow(NamedTuple):
@@ -47,7 +50,8 @@ class RiskOverview:
 
     `steps` are the totals of each step of the window, and `series` its signals by source or type, one number a step;
     the name of all others together is empty. `open_cases` has those open now, at the start, and at each step's end.
-    `density` has every score of the window, also those that are not selected.
+    `density` has every score of the window, also those that are not selected. `compared` has the same figures of the
+    time that a person compares with.
     """
 
     period: Period
@@ -60,6 +64,18 @@ class RiskOverview:
     facets: Mapping[str, Sequence[FacetRow]]
     open_cases: tuple[int, int, Sequence[int]]
     density: Sequence[DensityCell]
+    compared: RiskOverview | None = None
+
+    @property
+    def compared_steps(self) -> Sequence[RiskTotals]:
+        """The totals of the compared time beside each step of the window; none where it has no such step."""
+        other = self.compared
+        if other is None:
+            return []
+        shift = to_us(self.period.start) - to_us(other.period.start)
+        first = (to_us(self.period.window_start) - shift) // to_us(self.period.step) - other.period.steps[0]
+        places = range(first, first + len(self.period.steps))
+        return [other.steps[place] if 0 <= place < len(other.steps) else _NOTHING for place in places]
 
 
 _END_OF_TIME: Final = 2**62  # in microseconds since 1970; what is open then is open now
@@ -165,7 +181,15 @@ def forget_overview(lab: Lab) -> None:
 
 def _load(lab: Lab, picked: Picked) -> RiskOverview:
     state = RiskState(**dict(picked))
-    period, context = load_period(lab, state), load_context(lab)
+    period = load_period(lab, state)
+    found = _load_figures(lab, state, period)
+    if not state.compare:
+        return found
+    return replace(found, compared=_load_figures(lab, state, find_compared(period, state.compare)))
+
+
+def _load_figures(lab: Lab, state: RiskState, period: Period) -> RiskOverview:
+    context = load_context(lab)
     parts: dict[str, list[Row]] = defaultdict(list)
     for row in lab.sql(*bind(write_overview_sql(state), state, period)):
         parts[read_text(row, "part")].append(row)
@@ -208,7 +232,6 @@ def _read_facet(rows: Sequence[Row]) -> Sequence[FacetRow]:
     return [FacetRow(read_text(row, "name"), read_whole(row, "signals")) for row in rows]
 
 
-_NOTHING: Final = RiskTotals(0, 0, 0, None)
 _SHARED: Final = SharedLoad(_load, keep_s=KEEP_S)
 
 

@@ -9,7 +9,7 @@ import param
 
 from attestlab.risk.rules import NAME_PATTERN, Entity, EntityType
 from attestlab_dashboards.parameters import Value, choice, matching, moment, object_id, page_number, sort_order
-from attestlab_dashboards.risk.windows import DEFAULT_WINDOW, TimeWindow, find_window, read_window
+from attestlab_dashboards.risk.windows import DEFAULT_WINDOW, TimeWindow, find_window, read_comparison, read_window
 from attestlab_dashboards.state import PageState
 
 SORTS: Final = ("score", "signals", "change", "escalated", "seen")
@@ -53,6 +53,11 @@ class RiskState(PageState):
 
     window = Value(
         DEFAULT_WINDOW, read=read_window, doc="The window of time, up to the newest signal, or an own range, from/to."
+    )
+    compare = Value(
+        "",
+        read=read_comparison,
+        doc="The time that the window is compared with: before, or an own range, from/to; empty for none.",
     )
     source = _name(doc="The source of the signals; empty for all.")
     type = _name(doc="The type of the signals.")

@@ -37,6 +37,7 @@ WINDOWS: Final = {
     "365d": TimeWindow("a year", timedelta(days=364), timedelta(days=7), "a week"),
 }
 DEFAULT_WINDOW: Final = "30d"
+BEFORE: Final = "before"  # compared with: the time before
 _STEPS: Final = (
     (2, timedelta(hours=1), "an hour"),
     (14, timedelta(hours=6), "in 6 hours"),
@@ -124,6 +125,30 @@ def find_period(window: TimeWindow, newest: datetime, since: datetime | None, un
     end = _EPOCH + (to_us(newest) // to_us(step) + (not window.is_past_day)) * step
     start = end - window.length
     return Period(start, end, since or start, until or end, window.step)
+
+
+def read_comparison(text: str) -> str:
+    """Read with what a period is compared: `before`, the time before it, or an own range of days.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    return text if text in ("", BEFORE) else read_range(text)
+
+
+def find_compared(period: Period, comparison: str) -> Period:
+    """Find the time that a period is compared with, in steps as wide; it is at most as long as the period.
+
+    >>> shown = find_period(WINDOWS["7d"], datetime(2026, 11, 2, 11, 58, tzinfo=UTC), None, None)
+    >>> [f"{find_compared(shown, text).start:%d %b}" for text in ("before", "2026-10-01/2026-10-31")]
+    ['19 Oct', '01 Oct']
+    """
+    days = None if comparison == BEFORE else DayRange.parse(comparison)
+    start, end = (period.before, period.start) if days is None else (days.start, days.end)
+    end, width = min(end, start + (period.end - period.start)), to_us(period.step)
+    first = _EPOCH + to_us(start) // width * period.step
+    last = _EPOCH - (-to_us(end) // width) * period.step
+    return Period(first, last, start, end, period.step)
 
 
 def write_bounds(start: datetime, end: datetime) -> str:

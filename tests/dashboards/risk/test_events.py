@@ -87,3 +87,13 @@ def test_another_window_forgets_the_selected_time() -> None:
     brushed = EVENTS["brush_time"](RiskState(), f"0.0000,0.1000,0.2000,0.4000,{WINDOW}")
 
     assert EVENTS["window"](brushed, "7d") == RiskState(window="7d")
+
+
+def test_a_comparison_is_chosen_and_dropped() -> None:
+    before = EVENTS["compare"](RiskState(window="7d"), "before")
+    own = EVENTS["compare"](before, "2026-10-07/2026-10-01")
+
+    assert (before.compare, own.compare) == ("before", "2026-10-01/2026-10-07")
+    assert EVENTS["compare"](own, "2026-10-01/2026-10-07").compare == ""
+    assert EVENTS["clear"](own, "compare") == RiskState(window="7d")
+    assert EVENTS["compare"](before, "last week") == before

@@ -174,10 +174,12 @@ def _draw_weeks(found: InboxDeliveries) -> Markup:
         grid=axes.draw_grid(ticks),
         bars=bars,
     )
+    start, end = _midnight(weeks[0][0]), _midnight(weeks[-1][0] + _WEEK)
     return html(
-        '{lane}{axis}<p class="al-tip small muted" data-tip-line>{summary}</p>',
-        lane=axes.draw_lane(axes.draw_scale(ticks), html("<div>{plot}</div>", plot=plot), "s"),
+        '{lane}{axis}{notes}<p class="al-tip small muted" data-tip-line>{summary}</p>',
+        lane=axes.draw_lane(axes.draw_scale(ticks), axes.draw_timed(plot, start, end), "s"),
         axis=axes.draw_marks(marks),
+        notes=axes.draw_notes_place(start, end),
         summary=summary,
     )
 

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
+from attestlab_dashboards import axes
 from attestlab_dashboards.formats import compact, count, day, plural
 from attestlab_dashboards.log.panes.entries import read_utc
 from attestlab_dashboards.log.state import LogState
@@ -52,7 +53,11 @@ def copy_growth_sql(_state: LogState) -> str:
     return GROWTH.strip()
 
 
+_WIDTH, _HEIGHT = 420.0, 250.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 410.0, 14.0, 214.0
+_INSET: Final = " ".join(
+    f"{100 * share:.2f}%" for share in (_TOP / _HEIGHT, 1 - _RIGHT / _WIDTH, 1 - _BOTTOM / _HEIGHT, _LEFT / _WIDTH)
+)
 
 
 def draw_growth(days: tuple[GrowthDay, ...], state: LogState) -> Markup:
@@ -68,12 +73,11 @@ def draw_growth(days: tuple[GrowthDay, ...], state: LogState) -> Markup:
         y = y_here
     line.append(f"{_RIGHT:.1f},{y:.1f}")
     first_x = line[0].partition(",")[0]
-    return html(
+    plot = html(
         '<svg class="lg-draw lg-growth" viewBox="0 0 420 250" role="img" aria-label="{label}">{grid}'
         '<polygon class="lg-area" points="{first},{bottom} {line} {right},{bottom}"/>'
         '<polyline class="lg-line" points="{line}"/>{kept}'
-        '<circle class="lg-now" cx="{right}" cy="{y}" r="5"/>{ticks}</svg>'
-        '<p class="lg-legend">{legend}<span><i class="lg-dot lg-new"></i>head of now</span></p>',
+        '<circle class="lg-now" cx="{right}" cy="{y}" r="5"/>{ticks}</svg>',
         label=_label_growth(days),
         grid=_draw_grid(top),
         first=first_x,
@@ -83,6 +87,11 @@ def draw_growth(days: tuple[GrowthDay, ...], state: LogState) -> Markup:
         y=f"{y:.1f}",
         ticks=_draw_days(start, end),
         kept=_draw_kept(days, state, start, end, top),
+    )
+    return html(
+        '{plot}{notes}<p class="lg-legend">{legend}<span><i class="lg-dot lg-new"></i>head of now</span></p>',
+        plot=axes.draw_timed(plot, start, end, inset=_INSET),
+        notes=axes.draw_notes_place(start, end),
         legend=html('<span><i class="lg-dot lg-old"></i>head that you kept</span>') if state.kept else NOTHING,
     )
 

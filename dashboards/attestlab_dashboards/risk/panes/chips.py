@@ -11,11 +11,11 @@ from markupsafe import Markup
 from attestlab import Lab
 from attestlab.risk.rules import EntityType
 from attestlab_dashboards.pages import Facts, Pane
-from attestlab_dashboards.ranges import draw_own_range, write_span
+from attestlab_dashboards.ranges import DayRange, draw_own_range, write_span
 from attestlab_dashboards.risk.context import load_period
 from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.state import RiskState, read_entity_key
-from attestlab_dashboards.risk.windows import WINDOWS
+from attestlab_dashboards.risk.windows import BEFORE, WINDOWS
 from attestlab_dashboards.risk.words import KINDS, SCORE_BANDS, kind_of, label_of, name_of
 from attestlab_dashboards.safe import html, join
 from attestlab_dashboards.widgets import chip, option_list, set_filters
@@ -52,14 +52,23 @@ def draw_named_chips(facts: ChipFacts, state: RiskState) -> Markup:
     if scores not in dict(bands):
         bands.append((scores, scores.replace("-", " to ")))
     return html(
-        '{windows}<span class="sep"></span>{choices}{own}{removable}',
+        '{windows}<span class="sep"></span>{choices}{own}{compare}{removable}',
         windows=join(_draw_window(name, facts, state) for name in WINDOWS),
         own=draw_own_range("window", state.shown_window.days),
+        compare=_draw_comparison(state),
         choices=join(
             [_draw_select("Entity", "kind", state.kind, kinds), _draw_select("Score", "score", scores, bands)]
         ),
         removable=set_filters(_list_removable(state, facts.names)),
     )
+
+
+def _draw_comparison(state: RiskState) -> Markup:
+    """Draw the choice of a time to compare with: the one before, or as long a time from an own day on."""
+    is_own = state.compare not in ("", BEFORE)
+    before = chip("Previous period", ev="compare", v=BEFORE, pressed=state.compare == BEFORE)
+    days = DayRange.parse(state.compare) if is_own else None
+    return draw_own_range("compare", days, label="Compare", others=before)
 
 
 def _draw_window(name: str, facts: ChipFacts, state: RiskState) -> Markup:
@@ -72,6 +81,8 @@ def _draw_window(name: str, facts: ChipFacts, state: RiskState) -> Markup:
 def _list_removable(state: RiskState, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     if state.shown_window.days:
         yield "window", state.shown_window.days.words
+    if state.compare:
+        yield "compare", "Compared with the time before" if state.compare == BEFORE else _write_comparison(state)
     if state.since and state.until:
         yield "time", f"Selected: {write_span(state.since, state.until)}"
     if state.source:
@@ -85,6 +96,10 @@ def _list_removable(state: RiskState, names: Mapping[str, str]) -> Iterator[tupl
     if state.about:
         entity = read_entity_key(state.about)
         yield "about", f"About {kind_of(entity.type)} {label_of(entity, names)}"
+
+
+def _write_comparison(state: RiskState) -> str:
+    return f"Compared with {DayRange.parse(state.compare).words}"
 
 
 def _draw_select(label: str, ev: str, value: str, choices: Sequence[tuple[str, str]]) -> Markup:

@@ -117,14 +117,21 @@ def _draw_line(profile: EntityProfile) -> Markup:
         stems=stems,
         y=f"{100 - profile.threshold:.2f}",
     )
+    first, last = profile.points[0].at, profile.points[-1].at
+    if first < last:
+        plot = axes.draw_timed(plot, first, last, inset=_INSET)
     return html(
-        '<h3>Score over time</h3>{lane}<div class="rk-ends"><span>{first}</span><span>{last}</span></div>'
+        '<h3>Score over time</h3>{lane}<div class="rk-ends"><span>{first}</span><span>{last}</span></div>{notes}'
         '<p class="al-tip small muted" data-tip-line>Dashed: {threshold}, the score that escalates.</p>',
         lane=axes.draw_lane(axes.draw_scale(_TICKS), plot, "s"),
-        first=utc(profile.points[0].at),
-        last=utc(profile.points[-1].at),
+        first=utc(first),
+        last=utc(last),
+        notes=axes.draw_notes_place(first, last) if first < last else NOTHING,
         threshold=f"{profile.threshold:g}",
     )
+
+
+_INSET: Final = "0 1%"  # of `_place`
 
 
 def _place(at: datetime, low: int, high: int) -> float:

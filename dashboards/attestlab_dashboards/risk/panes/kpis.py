@@ -10,8 +10,10 @@ from markupsafe import Markup
 
 from attestlab_dashboards.formats import count
 from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.ranges import write_span
 from attestlab_dashboards.risk.overview import READS, RiskOverview, RiskTotals, copy_overview_sql, load_overview
 from attestlab_dashboards.risk.state import RiskState
+from attestlab_dashboards.risk.windows import BEFORE
 from attestlab_dashboards.risk.words import write_step
 from attestlab_dashboards.safe import html
 from attestlab_dashboards.widgets import Kpi, Tone, kpi_strip
@@ -19,8 +21,8 @@ from attestlab_dashboards.widgets import Kpi, Tone, kpi_strip
 
 def draw_kpis(overview: RiskOverview, state: RiskState) -> Markup:
     """Draw the five tiles."""
-    now, before, steps = overview.now, overview.before, overview.steps
-    words = "the time before" if "time" in state.active_filters else state.shown_window.before
+    now, steps = overview.now, overview.steps
+    before, words = _find_compared(overview, state)
     open_now, open_before, open_cases = overview.open_cases
     times = [write_step(overview.period.time_of(step), overview.period) for step in overview.period.steps]
     tiles = [
@@ -38,6 +40,14 @@ def draw_kpis(overview: RiskOverview, state: RiskState) -> Markup:
         ),
     ]
     return kpi_strip([replace(tile, times=times) for tile in tiles])
+
+
+def _find_compared(overview: RiskOverview, state: RiskState) -> tuple[RiskTotals, str]:
+    """Find the totals that the tiles are compared with, and the words of their time."""
+    other = overview.compared
+    if other is not None and state.compare != BEFORE:
+        return other.now, write_span(other.period.start, other.period.end)
+    return overview.before, "the time before" if "time" in state.active_filters else state.shown_window.before
 
 
 def _tile(label: str, now: int, before: int, values: Sequence[float], words: str, sort: str) -> Kpi:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Final
 
 from markupsafe import Markup
@@ -69,11 +70,12 @@ def draw_when(timeline: RiskTimeline, state: RiskState) -> Markup:
         return draw_no_signals(overview, state)
     lanes = [_draw_volume(overview, state), _draw_escalated(timeline, state), _draw_density(timeline, state)]
     return html(
-        '<div class="rk-when">{legend}{lanes}{axis}</div>'
+        '<div class="rk-when">{legend}{lanes}{axis}</div>{notes}'
         '<p class="al-tip small muted" data-tip-line>{hint}</p>{selected}',
         legend=_draw_legend(overview, state),
         lanes=join(lanes),
         axis=draw_time_axis(overview.period),
+        notes=axes.draw_notes_place(overview.period.window_start, overview.period.window_end),
         hint=_HINT,
         selected=_draw_selection(overview, state),
     )
@@ -97,7 +99,7 @@ def draw_no_signals(overview: RiskOverview, state: RiskState) -> Markup:
 
 
 def _draw_legend(overview: RiskOverview, state: RiskState) -> Markup:
-    items = (
+    items: Iterable[Markup] = (
         html(
             '<span class="rk-key"><i class="rk-dot f-{hue}"></i>{name}</span>',
             hue=hue_of(name),
@@ -105,6 +107,12 @@ def _draw_legend(overview: RiskOverview, state: RiskState) -> Markup:
         )
         for name in overview.series
     )
+    if overview.compared is not None:
+        period = overview.compared.period
+        ghost = html(
+            '<span class="rk-key"><i class="rk-ghost-key"></i>{span}</span>', span=write_span(period.start, period.end)
+        )
+        items = chain(items, [ghost])
     choices = [chip(f"By {word}", ev="by", v=word, pressed=state.by == word) for word in ("source", "type")]
     return html(
         '<div class="rk-legend"><span class="rk-keys">{items}</span><span class="chips">{choices}</span></div>',
@@ -115,16 +123,26 @@ def _draw_legend(overview: RiskOverview, state: RiskState) -> Markup:
 
 def _draw_volume(overview: RiskOverview, state: RiskState) -> Markup:
     totals = [sum(counts) for counts in zip(*overview.series.values(), strict=True)] or [0]
-    ticks = axes.choose_ticks(max(totals))
+    compared = [each.signals for each in overview.compared_steps]
+    ticks = axes.choose_ticks(max(*totals, *compared, 0))
     bars = join(_draw_column(overview, place, ticks[-1]) for place in range(len(overview.period.steps)))
     most = max(range(len(totals)), key=totals.__getitem__)
     summary = (
         f"{formats.plural(sum(totals), 'signal')}; most, {formats.count(totals[most])}, "
         f"{write_step(overview.period.time_of(overview.period.steps[most]), overview.period)}"
     )
-    drawn = join([axes.draw_grid(ticks), bars])
+    drawn = join([axes.draw_grid(ticks), bars, _draw_ghost(compared, ticks[-1])])
     plot = _draw_plot(overview.period, drawn, summary, brush="brush_time", role="group")
     return axes.draw_lane(axes.draw_scale(ticks), plot, "l")
+
+
+def _draw_ghost(values: Sequence[int], top: float) -> Markup:
+    """Draw the compared time as a pale line through the middles of the columns."""
+    if not values:
+        return NOTHING
+    width = axes.WIDTH / len(values)
+    line = axes.write_path(((place + 0.5) * width, axes.HEIGHT * value / top) for place, value in enumerate(values))
+    return html('<path class="rk-ghost" d="{line}"/>', line=line)
 
 
 def _draw_column(overview: RiskOverview, place: int, top: float) -> Markup:
@@ -158,7 +176,16 @@ def _write_tip(overview: RiskOverview, place: int) -> str:
     )
     start = overview.period.time_of(overview.period.steps[place])
     numbers = f"{formats.plural(step.signals, 'signal')}, {formats.count(step.escalated)} escalated"
-    return f"{write_step(start, overview.period)}: {numbers}" + (f" ({parts})" if parts else "")
+    named = f" ({parts})" if parts else ""
+    return f"{write_step(start, overview.period)}: {numbers}{named}{_write_other(overview, place)}"
+
+
+def _write_other(overview: RiskOverview, place: int) -> str:
+    """Write the numbers of the compared time beside a column."""
+    if overview.compared is None:
+        return ""
+    other = overview.compared_steps[place]
+    return f"; compared: {formats.plural(other.signals, 'signal')}, {formats.count(other.escalated)} escalated"
 
 
 def _column_class(overview: RiskOverview, place: int) -> str:
@@ -174,7 +201,8 @@ def _column_class(overview: RiskOverview, place: int) -> str:
 def _draw_escalated(timeline: RiskTimeline, state: RiskState) -> Markup:
     overview, period = timeline.overview, timeline.overview.period
     counts = [step.escalated for step in overview.steps]
-    ticks = axes.choose_ticks(max(counts, default=0), 2)
+    compared = [each.escalated for each in overview.compared_steps]
+    ticks = axes.choose_ticks(max(*counts, *compared, 0), 2)
     bars = join(
         html(
             '<g class="rk-column{css}" data-tip="{tip}">{hit}{bar}</g>',
@@ -186,7 +214,8 @@ def _draw_escalated(timeline: RiskTimeline, state: RiskState) -> Markup:
         for place, count in enumerate(counts)
     )
     summary = f"{formats.count(sum(counts))} escalated; at most {formats.count(max(counts, default=0))}"
-    plot = _draw_plot(period, join([axes.draw_grid(ticks), bars]), summary, brush="brush_time")
+    drawn = join([axes.draw_grid(ticks), bars, _draw_ghost(compared, ticks[-1])])
+    plot = _draw_plot(period, drawn, summary, brush="brush_time")
     lane = axes.draw_lane(
         axes.draw_scale(ticks), html("<div>{plot}{note}</div>", plot=plot, note=_draw_note(timeline)), "s"
     )
@@ -244,7 +273,7 @@ def _draw_selected_box(period: Period, state: RiskState) -> Markup:
 
 
 def _draw_plot(period: Period, drawn: Markup, summary: str, *, brush: str, role: str = "img") -> Markup:
-    return html(
+    plot = html(
         '<svg class="al-plot" viewBox="0 0 1000 100" preserveAspectRatio="none" role="{role}" aria-label="{summary}" '
         'data-brush="{brush}" data-x0="{first}" data-x1="{last}" data-y0="0" data-y1="100">'
         '<rect data-plot class="al-hit" x="0" y="0" width="1000" height="100"/>{drawn}</svg>',
@@ -255,6 +284,7 @@ def _draw_plot(period: Period, drawn: Markup, summary: str, *, brush: str, role:
         last=period.window_end.isoformat(),
         drawn=drawn,
     )
+    return axes.draw_timed(plot, period.window_start, period.window_end, has_flags=role == "group")
 
 
 def _draw_selection(overview: RiskOverview, state: RiskState) -> Markup:

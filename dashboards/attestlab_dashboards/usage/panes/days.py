@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, time, timedelta
 from typing import Final
 
 from markupsafe import Markup
@@ -54,15 +55,25 @@ def draw_days(report: UsageReport, state: UsageState) -> Markup:
         bars=join(_draw_day(place, days, limit, ticks[-1], overview) for place in range(len(days))),
         lines=lines,
     )
+    start, end = _find_ends(days)
     named = html(
-        "<div>{plot}{names}</div>", plot=plot, names=draw_limit_names(limit, ticks[-1]) if has_line else NOTHING
+        "<div>{plot}{names}</div>",
+        plot=axes.draw_timed(plot, start, end),
+        names=draw_limit_names(limit, ticks[-1]) if has_line else NOTHING,
     )
     return html(
-        '{lane}{axis}<p class="al-tip small muted" data-tip-line>{summary}</p>',
+        '{lane}{axis}{notes}<p class="al-tip small muted" data-tip-line>{summary}</p>',
         lane=axes.draw_lane(axes.draw_scale(ticks), named, "l"),
         axis=axes.draw_marks(_list_marks(days, overview)),
+        notes=axes.draw_notes_place(start, end),
         summary=_write_summary(days, most, limit, overview),
     )
+
+
+def _find_ends(days: Sequence[MeterDay]) -> tuple[datetime, datetime]:
+    """Find when the first day begins and the last one ends (UTC)."""
+    first, last = (datetime.combine(each.day, time(), UTC) for each in (days[0], days[-1]))
+    return first, last + timedelta(days=1)
 
 
 def draw_limit_lines(limit: int, top: float) -> Markup:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
 from markupsafe import Markup
@@ -131,12 +131,13 @@ def _draw_chart(found: Forecast, trend: Trend, limit: int, overview: UsageOvervi
     )
     marks = [(_EDGE, trend.first), ((len(past) + 0.5) / span, overview.today), (1 - _EDGE, last)]
     return html(
-        "{lane}{axis}",
+        "{lane}{axis}{notes}",
+        notes=axes.draw_notes_place(_midnight(trend.first), _midnight(last + timedelta(days=1))),
         lane=axes.draw_lane(
             axes.draw_scale(ticks),
             html(
                 '<div class="us-names-left">{plot}{names}{mark}</div>',
-                plot=plot,
+                plot=axes.draw_timed(plot, _midnight(trend.first), _midnight(last + timedelta(days=1))),
                 names=draw_limit_names(limit, ticks[-1]),
                 mark=_draw_mark(found, trend, span),
             ),
@@ -146,6 +147,10 @@ def _draw_chart(found: Forecast, trend: Trend, limit: int, overview: UsageOvervi
             (at, "today" if day == overview.today else write_date(day, overview.today)) for at, day in marks
         ),
     )
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
 
 
 def _find_last_day(found: Forecast, overview: UsageOverview) -> date:
