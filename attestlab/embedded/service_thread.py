@@ -20,7 +20,8 @@ from attestlab.core.errors import AuthInvalid, ValidationFailed
 from attestlab.core.limits.rate_counters import Count, Counters
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
-from attestlab.server.app import authenticate_bearer, build_application
+from attestlab.server.app import build_application
+from attestlab.server.authentication import authenticate_bearer
 from attestlab.server.login_learner import LoginLearner
 from attestlab.server.outcome_settler import OutcomeSettler
 from attestlab.server.write_queue import WriteQueue

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import hashlib
 import socket
 from collections.abc import Callable
 from datetime import datetime
@@ -39,7 +38,7 @@ from attestlab.blog import routes as blog_routes
 from attestlab.consumer.accounts import routes as account_routes
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.error_text import cause_of
-from attestlab.core.errors import AttestLabError, AuthInvalid
+from attestlab.core.errors import AttestLabError
 from attestlab.core.execution.long_writes import LongWrites
 from attestlab.core.limits.rate_counters import Count
 from attestlab.core.version import VERSION
@@ -47,7 +46,6 @@ from attestlab.delivery import routes as delivery_routes
 from attestlab.exports import routes as export_routes
 from attestlab.governance import routes as governance_routes
 from attestlab.identity import routes as identity_routes
-from attestlab.identity.reader_tokens import require_read
 from attestlab.installation import Installation
 from attestlab.issuers import routes as issuer_routes
 from attestlab.lake import routes as lake_routes
@@ -86,6 +84,7 @@ from attestlab.risk.velocity import record_blocked_address
 from attestlab.search import routes as search_routes
 from attestlab.server import readiness
 from attestlab.server.api_reference import load_vocabulary
+from attestlab.server.authentication import build_authenticator
 from attestlab.server.dashboards import PREFIX, Dashboards, are_installed, refuse
 from attestlab.server.login_learner import LoginLearner
 from attestlab.server.memory_watch import MemoryWatch, list_pools
@@ -255,40 +254,6 @@ def build_application(
     )
 
 
-def build_authenticator(lab: Installation) -> Authenticate:
-    """Build the function that finds the caller behind an API key, an access token or the token of an agent."""
-
-    def authenticate(request: Request) -> Caller:
-        credential = request.credential
-        if credential is None:
-            raise AuthInvalid
-        if credential.kind == "bearer" and lab.identity.readers.is_token(credential.secret):
-            reader = lab.identity.readers.authenticate(credential.secret, now=request.now)
-            require_read(request.method, request.path)
-            return reader
-        if credential.kind == "bearer":
-            return authenticate_bearer(lab, credential.secret, now=request.now, is_use=not request.is_unattended)
-        name = ("caller", hashlib.sha256(credential.secret.encode()).digest())
-        caller = lab.storage.cached_read(name, lambda connection: lab.orgs.authenticate(connection, credential.secret))
-        if caller.expires_at is not None and request.now >= caller.expires_at:
-            raise AuthInvalid(known=caller)
-        lab.credential_uses.note(caller, at=request.now)
-        return caller
-
-    return authenticate
-
-
-def authenticate_bearer(lab: Installation, secret: str, *, now: datetime, is_use: bool = True) -> Caller:
-    """Find the caller behind the access token of a person, or the token of an agent.
-
-    Raises:
-        AuthInvalid: the token is unknown or expired, or its session has ended.
-    """
-    if lab.agents.authentication.is_token(secret):
-        return lab.agents.authentication.authenticate(secret, now=now)
-    return lab.identity.sessions.authenticate(secret, now=now, is_use=is_use)
-
-
 def render_error_page(envelope: ErrorEnvelope, *, path: str, path_prefix: str) -> HtmlPage:
     """Render an error for a browser; the template engine is loaded with the first one."""
     from attestlab.portal import error_pages  # imports the template engine, which must not delay the start
@@ -365,7 +330,7 @@ async def serve(
         readers=lab.identity.readers,
         clock=lab.clock,
     )
-    reports = ReportQueue(lab.view_schedules, drawer, storage=lab.storage)
+    reports = ReportQueue(lab.views.schedules, drawer, storage=lab.storage)
     report_worker = DeliveryWorker(reports, write=write_queue.write)
     report_worker.start(write_queue.background)
     feeder = Feeder(

@@ -18,7 +18,8 @@ from attestlab.installation import Installation
 from attestlab.orgs import credential_uses
 from attestlab.orgs.credential_uses import CredentialUses
 from attestlab.orgs.rules import Caller, Plan, Scope
-from attestlab.server.app import all_routes, build_authenticator
+from attestlab.server.app import all_routes
+from attestlab.server.authentication import build_authenticator
 from attestlab.web.request import KEPT_TOKEN, UNATTENDED, Credential, Request
 from support.in_process_server import make_client, serve_in_thread
 from support.orgs import TenantClients, read_audit_trail
