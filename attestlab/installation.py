@@ -91,7 +91,6 @@ from attestlab.search.service import Search
 from attestlab.settings import Settings
 from attestlab.simulation.risk.service import RiskSimulations
 from attestlab.simulation.service import Simulations
-from attestlab.views.schedules.service import ViewSchedules
 from attestlab.views.service import Views
 from attestlab.web.idempotency import store as idempotency_store
 from attestlab.webhooks.deliveries import WebhookDeliveries
@@ -187,8 +186,7 @@ class Installation:
         self.receipt_types = ReceiptTypes(storage=storage, clock=clock)
         self.governance = Governance(storage=storage, clock=clock, issuers=self.issuers)
         self.search = Search(storage=storage, clock=clock)
-        self.view_schedules = ViewSchedules(storage=storage, clock=clock, mails=self.mails)
-        self.views = Views(storage=storage, clock=clock, schedules=self.view_schedules)
+        self.views = Views(storage=storage, clock=clock, mails=self.mails)
         self.annotations = Annotations(storage=storage, clock=clock)
         self.policy_decisions = Decisions(storage=storage, clock=clock)
         self.attestations = Attestations(

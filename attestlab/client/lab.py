@@ -370,10 +370,9 @@ class Lab:
         """Describe the lab in lines; what its credential may not see is left out."""
         rows: list[CardRow] = []
         with suppress(AttestLabError):
-            rows.append(CardRow("Log", f"{plural(self.log.head().tree_size, 'entry', 'entries')}"))
+            rows.append(CardRow("Log", plural(self.log.head().tree_size, "entry", "entries")))
             me = self.me()
-            rows.append(CardRow("Tenant", f"{me.tenant_name}, plan {me.plan}"))
-            rows.append(CardRow("Caller", me.email or me.name))
+            rows += [CardRow("Tenant", f"{me.tenant_name}, plan {me.plan}"), CardRow("Caller", me.email or me.name)]
         with suppress(AttestLabError, ImportError):  # the plain wheel has no reader of rows
             (counts,) = self.sql(_COUNTS)
             rows = [*(CardRow(name, f"{count:,}") for name, count in counts.items()), *rows]

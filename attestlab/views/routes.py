@@ -8,7 +8,6 @@ from attestlab.core.row_rendering import RowRenderer
 from attestlab.orgs.role_rules import PEOPLE_READING_DATA
 from attestlab.orgs.rules import Caller
 from attestlab.views.rules import compose_url
-from attestlab.views.schedules.service import ViewSchedules
 from attestlab.views.schedules.shapes import ScheduleIn, ScheduleOut
 from attestlab.views.schedules.tables import ViewScheduleRecord
 from attestlab.views.service import Views
@@ -76,18 +75,18 @@ def delete_view(id: UUID, tx: Transaction, caller: Caller, views: Views) -> None
 
 
 @routes.put("/v1/views/{id}/schedule", scope=PEOPLE_READING_DATA)
-def schedule_view(id: UUID, body: ScheduleIn, tx: Transaction, caller: Caller, schedules: ViewSchedules) -> ViewOut:
+def schedule_view(id: UUID, body: ScheduleIn, tx: Transaction, caller: Caller, views: Views) -> ViewOut:
     """Send a report of a view of yours by mail, every day or every week.
 
     A report is plain text with what the page shows attached as one HTML file. It shows what each recipient may read,
     and ends with their account. A schedule replaces the one before. Owners and admins also set what is sent of a view
     that a person shares who has left the tenant.
     """
-    scheduled = schedules.set(id, body, caller=caller, tx=tx)
+    scheduled = views.schedules.set(id, body, caller=caller, tx=tx)
     return _render_view(scheduled.row, scheduled.schedule)
 
 
 @routes.delete("/v1/views/{id}/schedule", scope=PEOPLE_READING_DATA, status=204)
-def end_view_schedule(id: UUID, tx: Transaction, caller: Caller, schedules: ViewSchedules) -> None:
+def end_view_schedule(id: UUID, tx: Transaction, caller: Caller, views: Views) -> None:
     """Send no more reports of a view of yours by mail; one that is being drawn is dropped."""
-    schedules.end(id, caller=caller, tx=tx)
+    views.schedules.end(id, caller=caller, tx=tx)

@@ -14,6 +14,7 @@ from attestlab.core.ids import new_id
 from attestlab.core.records import audited_write
 from attestlab.core.records.actors import Actor
 from attestlab.core.records.audited_write import AuditContext
+from attestlab.mail.service import Mails
 from attestlab.orgs import store as org_store
 from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Caller, validate_display_name
@@ -30,10 +31,10 @@ class Views:
     `tx` is the unit of work to join; without it, a verb commits its own.
     """
 
-    def __init__(self, *, storage: Storage, clock: Clock, schedules: ViewSchedules) -> None:
+    def __init__(self, *, storage: Storage, clock: Clock, mails: Mails) -> None:
         self.storage = storage
         self.clock = clock
-        self.schedules = schedules
+        self.schedules = ViewSchedules(storage=storage, clock=clock, mails=mails)
 
     def save(self, body: ViewIn, *, caller: Caller, tx: Transaction | None = None) -> SavedViewRecord:
         """Save the filters of a page under a name that the person has not used for this page.

@@ -36,7 +36,7 @@ def test_a_report_is_sent_once_wherever_its_server_is_killed(
     people = [add_user(lab, tenant, address, "a long enough one").id for address in RECIPIENTS]
     caller = replace(lab.orgs.service_caller(tenant.tenant_id), actor_type="USER", actor_id=str(people[0]))
     view = lab.views.save(ViewIn(name="Risk of the day", page="risk", query=""), caller=caller)
-    lab.view_schedules.set(view.id, ScheduleIn(hour=clock.now().hour, recipients=people), caller=caller)
+    lab.views.schedules.set(view.id, ScheduleIn(hour=clock.now().hour, recipients=people), caller=caller)
     kill = partial(
         kill_before,
         fork_server,

@@ -38,7 +38,7 @@ class Story:
         self.view_id = lab.views.save(
             ViewIn(name="Risk of the day", page="risk", query="days=1"), caller=self.caller
         ).id
-        lab.view_schedules.set(self.view_id, ScheduleIn(hour=8, recipients=self.people), caller=self.caller)
+        lab.views.schedules.set(self.view_id, ScheduleIn(hour=8, recipients=self.people), caller=self.caller)
 
     @property
     def row(self) -> ViewScheduleRecord:
@@ -49,7 +49,7 @@ class Story:
 
     def lease(self) -> LeasedReport | None:
         with self.lab.storage.write() as tx:
-            return self.lab.view_schedules.lease(tx)
+            return self.lab.views.schedules.lease(tx)
 
     def take(self) -> LeasedReport:
         report = self.lease()
@@ -58,11 +58,11 @@ class Story:
 
     def send(self, report: LeasedReport) -> int:
         with self.lab.storage.write() as tx:
-            return self.lab.view_schedules.send(tx, report, dict.fromkeys(report.recipients, DRAWN))
+            return self.lab.views.schedules.send(tx, report, dict.fromkeys(report.recipients, DRAWN))
 
     def fail(self, report: LeasedReport, error: str = "The service is out of reach.") -> None:
         with self.lab.storage.write() as tx:
-            self.lab.view_schedules.mark_failed(tx, report, error=error)
+            self.lab.views.schedules.mark_failed(tx, report, error=error)
 
     def list_mailed(self) -> list[str]:
         with self.lab.storage.read() as connection:
@@ -117,7 +117,7 @@ def test_a_renewed_lease_keeps_others_away(story: Story, clock: FixedClock) -> N
     report = story.take()
     clock.advance(rules.LEASE_TTL / 2)
     with story.lab.storage.write() as tx:
-        story.lab.view_schedules.renew_lease(tx, report)
+        story.lab.views.schedules.renew_lease(tx, report)
     clock.advance(rules.LEASE_TTL * 0.75)
     assert story.lease() is None
     assert story.send(report) == 2
@@ -133,7 +133,7 @@ def test_a_failed_report_is_tried_again_and_then_given_up_until_the_next(story: 
         assert story.row.last_error.startswith(f"Attempt {attempt} failed.")
         assert len(story.row.last_error) <= rules.MAX_ERROR_LENGTH
         with story.lab.storage.write() as tx:
-            story.lab.view_schedules.renew_lease(tx, report)  # a renewal that was under way
+            story.lab.views.schedules.renew_lease(tx, report)  # a renewal that was under way
         assert story.send(report) == 0, "the attempt had ended"
         assert story.lease() is None
         clock.advance(rules.pause_after(attempt))
@@ -151,7 +151,7 @@ def test_a_change_of_the_schedule_drops_the_report_that_is_being_drawn(story: St
     clock.advance(timedelta(days=1))
     report = story.take()
     body = ScheduleIn(hour=8, recipients=story.people[:1])
-    story.lab.view_schedules.set(story.view_id, body, caller=story.caller)
+    story.lab.views.schedules.set(story.view_id, body, caller=story.caller)
     story.fail(report)
     assert (story.send(report), story.row.last_error, story.list_mailed()) == (0, None, [])
 

@@ -144,5 +144,5 @@ def test_a_deleted_view_sends_nothing_more(
     client.delete(path.removesuffix("/schedule"))
     clock.advance(timedelta(days=2))
     with tenant_clients.lab.storage.read() as connection:
-        due = tenant_clients.lab.view_schedules.list_due(connection.execute, limit=100)
+        due = tenant_clients.lab.views.schedules.list_due(connection.execute, limit=100)
     assert path.split("/")[3] not in map(str, due)

@@ -52,7 +52,7 @@ def schedule_reports(data: Path) -> None:
         body = ScheduleIn(hour=8, recipients=[person.id for person in people])
         for page in PAGES:
             view = lab.views.save(ViewIn(name=f"Day of {page}", page=page, query=""), caller=owner)
-            lab.view_schedules.set(view.id, body, caller=owner)
+            lab.views.schedules.set(view.id, body, caller=owner)
 
 
 def read_mails(server: MailServer) -> dict[tuple[str, str], Message]:

@@ -63,12 +63,12 @@ def crash_during_change(wish: str) -> None:
 def send_report(lab: Installation) -> int:
     """Lease the report that is due, and send it as a server does once it is drawn; returns the number of mails."""
     with lab.storage.write() as tx:
-        report = lab.view_schedules.lease(tx)
+        report = lab.views.schedules.lease(tx)
     if report is None:
         return 0
     drawn = DrawnReport(("Signals: 53",), b"<!doctype html><p>53")
     with lab.storage.write() as tx:
-        return lab.view_schedules.send(tx, report, dict.fromkeys(report.recipients, drawn))
+        return lab.views.schedules.send(tx, report, dict.fromkeys(report.recipients, drawn))
 
 
 def _protect(lab: Installation, consumer: Caller) -> None:

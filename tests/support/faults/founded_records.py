@@ -121,8 +121,8 @@ def keep_views(lab: Installation, caller: Caller) -> None:
     members = [each.id for each in lab.people.list_page(caller=caller, limit=50) if each.status in (None, "ACTIVE")]
     weekly = ScheduleIn(weekday=0, hour=8, recipients=members[:1])
     for view in (made[0], made[2]):
-        lab.view_schedules.set(view.id, weekly, caller=owner)
-    lab.view_schedules.end(made[2].id, caller=owner)
+        lab.views.schedules.set(view.id, weekly, caller=owner)
+    lab.views.schedules.end(made[2].id, caller=owner)
     now = lab.clock.now()
     notes = [
         lab.annotations.add(AnnotationIn(at=now, until=until, text=f"Campaign {number}"), caller=caller)
