@@ -26,9 +26,8 @@ from attestlab_dashboards.view import DashboardView
 from support.timeouts import WAIT_TIMEOUT_S
 
 FACTS = Facts("Ann", "ann@demo.example", "Demo", "", "demo", frozenset({"auditor"}), frozenset({"read"}))
-DOOR = cast(
-    Any, SimpleNamespace(lab=lambda: None, unattended_lab=lambda: None, close=lambda: None, refresh_token="rt_1")
-)
+LAB = SimpleNamespace(views=SimpleNamespace(list=lambda page: []), me=lambda: SimpleNamespace(id="ann"))
+DOOR = cast(Any, SimpleNamespace(lab=lambda: LAB, unattended_lab=lambda: LAB, close=lambda: None, refresh_token="rt_1"))
 
 
 @dataclass(frozen=True)

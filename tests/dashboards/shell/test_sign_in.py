@@ -221,7 +221,7 @@ def test_a_server_without_the_extra_has_no_dashboards(monkeypatch: pytest.Monkey
 def test_a_server_looks_for_the_packages_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stranger may connect thousands of times, and each look takes 5 ms of the event loop."""
     looks = []
-    monkeypatch.setattr(dashboards, "_list_missing", lambda: looks.append(1) or ["panel"])
+    monkeypatch.setattr(dashboards, "list_missing_packages", lambda: looks.append(1) or ["panel"])
     served = dashboards.Dashboards(dashboards.DashboardFolder(tmp_path), Settings(data=tmp_path, database_url=None))
 
     for _ in range(3):

@@ -60,7 +60,7 @@ class SlowDashboards(Dashboards):
             asyncio.get_running_loop().call_later(0.2, self._listen)
 
     def _listen(self) -> None:
-        self.listening = bind_unix_socket(self._place.own_socket, backlog=2 * WAITING)
+        self.listening = bind_unix_socket(self.place.own_socket, backlog=2 * WAITING)
 
     async def _connect(self) -> IOStream | None:
         self.attempts += 1
