@@ -96,10 +96,10 @@ def _draw_writing() -> Markup:
         '<button type="button" class="btn sm" data-annotate hidden>Annotate</button>'
         '<dialog class="al-note" aria-label="Annotate"><form data-act="annotate"><h2>What happened?</h2>'
         '<label class="field">Text, one line<input name="text" type="text" required maxlength="{most}" '
-        'autocomplete="off" autofocus></label>'
+        'autocomplete="off"></label>'
         '<label class="field">When it happened, or began (UTC)<input name="at" type="datetime-local" required></label>'
         '<label class="field">When it ended (UTC), if it took time<input name="until" type="datetime-local"></label>'
-        '<p class="small muted">All charts of the tenant show it, to all who may read risks.</p>'
+        '<p class="small muted">Everyone in the tenant who may read risks sees it on all charts.</p>'
         '<div class="is-foot"><button type="button" class="btn" data-close>Cancel</button>'
         '<button class="btn primary">Annotate</button></div></form></dialog>',
         most=MAX_TEXT_LENGTH,
