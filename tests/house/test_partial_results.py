@@ -331,6 +331,12 @@ COMMANDS = {
     "agent tree": Kind.CUT,
     "agent review": Kind.CUT,
     "agent kill": Kind.WHOLE,
+    "views list": Kind.BOUNDED,
+    "views save": None,
+    "views delete": None,
+    "annotate": None,
+    "annotations list": Kind.WHOLE,
+    "annotations remove": None,
     "policy check": Kind.BOUNDED,
     "policy simulate": Kind.CUT,
     "log watch": Kind.COUNTED,  # an entry is recorded as seen after it was printed

@@ -19,6 +19,7 @@ from attestlab_dashboards.pages import Action, AnyAction, AnyPage, AnyPane, Noti
 from attestlab_dashboards.people import name_writer, read_people
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.state import PageState
+from attestlab_dashboards.together.reports import Addressee, draw_report, mail_view, read_addressees, unmail_view
 
 SHOWN_VIEWS: Final = 8  # of a group, before "more"
 _ON: Final = "on"  # what a browser sends of a checkbox that is set
@@ -31,6 +32,7 @@ class SavedViews:
     viewer_id: str
     views: Sequence[ViewHandle]
     people: Mapping[str, str]
+    addressees: Sequence[Addressee]
 
     def is_own(self, view: ViewHandle) -> bool:
         """Whether the viewer saved it."""
@@ -46,8 +48,13 @@ def load_views(lab: Lab, page: str) -> SavedViews:
     """Load the views of a page."""
     views = sorted(lab.views.list(page=cast("PageName", page)), key=lambda view: (view.name.casefold(), str(view.id)))
     viewer_id = str(lab.me().id)
-    has_others = any(str(view.owner_id) != viewer_id for view in views)
-    return SavedViews(viewer_id, views, read_people(lab) if has_others else {})
+    owners = {str(view.owner_id) for view in views}
+    return SavedViews(
+        viewer_id,
+        views,
+        people=read_people(lab) if owners - {viewer_id} else {},
+        addressees=read_addressees(lab) if viewer_id in owners else (),
+    )
 
 
 def write_query(state: PageState) -> str:
@@ -130,17 +137,17 @@ def _draw_line(view: ViewHandle, saved: SavedViews, *, is_shown: bool) -> Markup
         current=html(' aria-current="true"') if is_shown else NOTHING,
         name=view.name,
         note=html("<small>{note}</small>", note=note) if view.shared or not is_own else NOTHING,
-        edit=_draw_edit(view) if is_own else NOTHING,
+        edit=_draw_edit(view, saved.addressees) if is_own else NOTHING,
     )
 
 
-def _draw_edit(view: ViewHandle) -> Markup:
+def _draw_edit(view: ViewHandle, addressees: Sequence[Addressee]) -> Markup:
     """Draw what the owner of a view does with it, folded."""
     return html(
         '<details id="view-{id}"><summary aria-label="Edit {name}">Edit</summary>{parts}</details>',
         id=str(view.id),
         name=view.name,
-        parts=join([_draw_change(view), _draw_removal(view)]),
+        parts=join([_draw_change(view), draw_report(view, addressees), _draw_removal(view)]),
     )
 
 
@@ -240,4 +247,6 @@ def list_view_actions(page: AnyPage) -> Mapping[str, AnyAction]:
         "change_view": Action(scope="", run=change_view),
         "keep_view": Action(scope="", run=keep_view),
         "remove_view": Action(scope="", run=remove_view),
+        "mail_view": Action(scope="", run=mail_view),
+        "unmail_view": Action(scope="", run=unmail_view),
     }

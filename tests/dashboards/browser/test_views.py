@@ -119,3 +119,30 @@ def test_the_menu_is_usable_on_a_phone(windows: Windows) -> None:
         assert menu["x"] >= 0
         assert menu["x"] + menu["width"] <= 390
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_view_is_sent_by_mail_to_named_people_and_no_more(windows: Windows, demo: DemoServer) -> None:
+    with windows.visit("/dash/risk?window=7d") as page:
+        mouse = Mouse(page)
+        save(page, "Risk of the week")
+        page.get_by_text("Edit", exact=True).click()
+        page.get_by_text("Send by mail").click()
+        form = page.locator(f"{MENU} form[data-act=mail_view]")
+        expect(form.locator("textarea")).to_have_value(OWNER)
+        form.locator("textarea").fill(f"{OWNER}, stranger@demo.example")
+        form.get_by_role("button", name="Send the report").click()
+        expect(page.get_by_text("No active person of the tenant has the address stranger@demo.example")).to_be_visible()
+
+        form.locator("textarea").fill(f"{OWNER}, {ADMIN}")
+        mouse.press("Send the report", MENU)
+        expect(page.get_by_text("Sent every Monday at 07:00 UTC", exact=True)).to_be_visible()
+        expect(page.get_by_text("No report was sent yet.")).to_be_visible()
+        with demo.connect() as lab:
+            owner = lab.as_(OWNER, password=demo.made["people_password"])
+            (view,) = (each for each in owner.views if each.name == "Risk of the week")
+            assert view.schedule is not None
+            assert {lab.people[str(each)].email for each in view.schedule.recipients} == {OWNER, ADMIN}
+
+        mouse.press("Send no more", MENU)
+        expect(page.get_by_text("Send by mail")).to_be_visible()
+        assert list_failed_panes(page) == []
