@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from types import FrameType
 from typing import Final
 
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 def catch() -> asyncio.Event:
-    """Return an event that the signals set from now on; call it in the main thread, where the loop runs."""
+    """Return an event that the signals set from now on; call it in the main thread, where the loop runs.
+
+    The loop's signal handlers would restore the default one, which kills, before `ignore` could replace it.
+    """
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(stop.set)
+
     for number in STOP_SIGNALS:
-        loop.add_signal_handler(number, stop.set)
+        signal.signal(number, on_signal)
     return stop
 
 
 def ignore() -> None:
-    """Ignore the signals, because the server has stopped; a loop that closes would let them kill the process.
+    """Ignore the signals, because the server has stopped.
 
     What remains then, such as closing the records, takes a moment in which a service manager may repeat its SIGTERM.
     """
     for number in STOP_SIGNALS:
-        asyncio.get_running_loop().remove_signal_handler(number)
         signal.signal(number, signal.SIG_IGN)
