@@ -49,6 +49,10 @@ class FieldError:
     code: str
     message: str
 
+    def append_to(self, sentence: str) -> str:
+        """Return `sentence` with the fault after it: where it is, unless the whole document is wrong, and what."""
+        return f"{sentence}; {self.field}: {self.message}" if self.field else f"{sentence}: {self.message}"
+
 
 class AttestLabError(Exception):
     """The root of all errors: a stable `code`, a message for people, `details` for programs."""

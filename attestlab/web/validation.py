@@ -255,6 +255,5 @@ def _find_members(model: type[BaseModel], place: Iterable[object]) -> Iterable[s
 def _error_of_faults(where: str, faults: list[FieldError], count: int) -> ValidationFailed:
     """Build the error for `count` faults, of which `faults` are listed."""
     more = count - len(faults)
-    first = f"{faults[0].field or 'it'}: {faults[0].message}"
     rest = f" (and {more:,} more faults)" if more else ""
-    return ValidationFailed(f"The {where} is not valid; {first}{rest}", faults, more=more)
+    return ValidationFailed(faults[0].append_to(f"The {where} is not valid") + rest, faults, more=more)

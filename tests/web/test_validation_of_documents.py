@@ -53,3 +53,13 @@ def judge(validate: Any, document: Any) -> object:
 
 def test_a_valid_document_is_read() -> None:
     assert validate_document(MintIn, VALID).claims == VALID["claims"]
+
+
+@pytest.mark.parametrize("document", [[], "x", 5, None])
+def test_a_document_that_is_wrong_as_a_whole_has_no_place(document: Any) -> None:
+    with pytest.raises(ValidationFailed) as caught:
+        validate_document(MintIn, document)
+
+    (fault,) = caught.value.fields
+    assert fault.field == ""
+    assert caught.value.message == f"The body is not valid: {fault.message}"

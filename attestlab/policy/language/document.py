@@ -377,5 +377,4 @@ def invalid_policy(faults: list[FieldError], *, count: int = 0) -> ValidationFai
     apart = list({(fault.field, fault.code): fault for fault in faults}.values())
     total, listed = max(len(apart), count), apart[:MAX_REPORTED_ERRORS]
     more = f" (and {total - 1:,} more)" if total > 1 else ""
-    message = f"The policy is not valid; {apart[0].field or 'it'}: {apart[0].message}{more}"
-    return ValidationFailed(message, listed, more=total - len(listed))
+    return ValidationFailed(apart[0].append_to("The policy is not valid") + more, listed, more=total - len(listed))
