@@ -74,6 +74,7 @@ def test_a_lab_that_closes_during_a_long_write_undoes_it(folder: Path, monkeypat
     monkeypatch.setattr(lifecycle, "MAX_ROWS_INSIDE", 0)
     monkeypatch.setattr(long_write_jobs, "perform", _perform_without_end)
     monkeypatch.setattr(service_thread, "LONG_WRITE_STOP_TIMEOUT_S", 0.1)
+    before = list_service_threads()
     with ThreadPoolExecutor(1) as pool:
         lab = attestlab.open(folder)
         root = lab.agents.register("Root", scopes=["docs:*"])
@@ -83,7 +84,7 @@ def test_a_lab_that_closes_during_a_long_write_undoes_it(folder: Path, monkeypat
         lab.close()
 
         assert isinstance(killed.exception(WAIT_TIMEOUT_S), AttestLabError)
-    assert "attestlab-service" not in [thread.name for thread in threading.enumerate()]
+    assert list_service_threads() <= before
     with attestlab.open(folder) as again:
         assert [agent.status for agent in again.agents] == ["active"] * 2
 
@@ -92,6 +93,11 @@ def _perform_without_end(settings: Settings, _call: object) -> None:
     """Begin a long write that never ends."""
     (settings.data / BEGUN).touch()
     Event().wait()
+
+
+def list_service_threads() -> set[threading.Thread]:
+    """List the threads that serve a lab, those of labs that other tests share included."""
+    return {each for each in threading.enumerate() if each.name == "attestlab-service"}
 
 
 def test_many_threads_may_use_one_lab(folder: Path) -> None:
@@ -136,12 +142,12 @@ def test_a_verification_is_metered_when_the_lab_is_closed(folder: Path) -> None:
 
 
 def test_closing_ends_the_thread_and_may_be_repeated(folder: Path) -> None:
-    before = set(threading.enumerate())  # labs that other tests share
+    before = list_service_threads()
     lab = attestlab.open(folder)
     lab.close()
     lab.close()
 
-    assert [each.name for each in set(threading.enumerate()) - before if each.name == "attestlab-service"] == []
+    assert list_service_threads() <= before
     with pytest.raises(AttestLabError, match="This lab is closed"):
         lab.me()
 
