@@ -24,7 +24,7 @@ from attestlab_dashboards.risk.words import SCORE_BANDS, kind_of, name_of
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import share_bar
 
-_ROWS: Final = {"source": 3, "type": 3, "facet_kind": 7, "score": 0}  # of a facet, before "more"
+_ROWS: Final = {"source": 3, "type": 3, "facet_kind": 5, "score": 0}  # of a facet, before "more"
 _TITLES: Final = {"source": "Source", "type": "Signal type", "facet_kind": "Entity", "score": "Score"}
 
 

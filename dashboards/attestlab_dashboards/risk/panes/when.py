@@ -70,8 +70,8 @@ def draw_when(timeline: RiskTimeline, state: RiskState) -> Markup:
         return draw_no_signals(overview, state)
     lanes = [_draw_volume(overview, state), _draw_escalated(timeline, state), _draw_density(timeline, state)]
     return html(
-        '<div class="rk-when">{legend}{lanes}{axis}</div>{notes}'
-        '<p class="al-tip small muted" data-tip-line>{hint}</p>{selected}',
+        '<div class="rk-when">{legend}{lanes}{axis}</div><div class="rk-when-foot">'
+        '<p class="al-tip small muted" data-tip-line>{hint}</p>{notes}</div>{selected}',
         legend=_draw_legend(overview, state),
         lanes=join(lanes),
         axis=draw_time_axis(overview.period),
