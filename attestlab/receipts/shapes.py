@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, StringConstraints
+from pydantic import BeforeValidator, Field, JsonValue, StringConstraints
 
 from attestlab.attestations.proof_shapes import LogEntryOut, LoggedOut, ProofOut, StatusChainsOut, TreeHeadOut
 from attestlab.attestations.receipt_content import ReceiptStatus
@@ -126,6 +126,11 @@ class ReceiptOut(Out, source="CONTRACT 11.5"):
     """Where anyone can verify it: POST its receipt_id. Format: URL."""
 
 
+def _read_status(value: object) -> object:
+    """Read a status as clients write it whose own constants are in small letters."""
+    return value.upper() if isinstance(value, str) else value
+
+
 class ReceiptFilters(Filters, source="CONTRACT 11.5"):
     """Filters of receipts; `from` is inclusive, `to` exclusive."""
 
@@ -133,8 +138,8 @@ class ReceiptFilters(Filters, source="CONTRACT 11.5"):
     """Only receipts of this type. Format: 1-64 of a-z 0-9 _ . -."""
     issuer_id: Annotated[Uuid | None, Where("issuer_id")] = None
     """Only receipts of this issuer. Format: UUID, 36 characters."""
-    status: Annotated[ReceiptStatus | None, Where("status")] = None
-    """Only receipts with this status. Format: ACTIVE or REVOKED."""
+    status: Annotated[ReceiptStatus | None, BeforeValidator(_read_status), Where("status")] = None
+    """Only receipts with this status. Format: ACTIVE or REVOKED, in capitals or not."""
     subject: Annotated[ReceiptSubject | None, Where("subject")] = None
     """Only receipts about exactly this subject. Format: text, at most 256 characters."""
     since: Annotated[Moment | None, Where("created_at", ">=")] = Field(default=None, alias="from")
