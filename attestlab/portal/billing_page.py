@@ -127,7 +127,8 @@ def refused_page(message: str, *, status: int) -> Html:
 def _ask(change: PortalChange, current: Plan, names: Mapping[AddOn, str]) -> str:
     """Return the question of a change, which is the heading of its page."""
     if change.addon_key is None:
-        return f"Keep {current}?" if change.plan is current else f"Change from {current} to {change.plan}?"
+        now = current.capitalize()
+        return f"Keep {now}?" if change.plan is current else f"Change from {now} to {str(change.plan).capitalize()}?"
     name = names[change.addon_key]
     if not change.quantity:
         return f"Remove {name}?"

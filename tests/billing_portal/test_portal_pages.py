@@ -46,7 +46,7 @@ def test_a_visitor_upgrades_after_reading_what_it_costs(
     asked = visitor.get(CHANGE, params={"plan": "STARTER"})
     said = text_of(asked)
     # Noon of the 21st: 9.5 of 30 days are left.
-    assert "Change from FREE to STARTER?" in said
+    assert "Change from Free to Starter?" in said
     assert "Due now 9.18 USD" in said
     assert "Takes effect At once" in said
     assert "Next invoice 29.00 USD on 1 December 2026" in said
@@ -55,7 +55,7 @@ def test_a_visitor_upgrades_after_reading_what_it_costs(
     done = visitor.post(CHANGE, data={"plan": "STARTER", "form_token": read_form_token(asked)})
     assert (done.status_code, done.headers["Location"]) == (303, f"{PAGE}?flow=plan")
     assert plan_of(lab, clients.tenant) == "STARTER"
-    assert "STARTER · 29.00 USD a month" in text_of(visitor.get(PAGE))
+    assert "Starter · 29.00 USD a month" in text_of(visitor.get(PAGE))
     assert "9.18 USD" in text_of(visitor.get(PAGE, params={"flow": "invoices"}))
 
 
@@ -76,8 +76,8 @@ def test_a_downgrade_says_when_it_comes_and_what_would_be_over(
 
     confirm(visitor, plan="FREE")
     page = text_of(visitor.get(PAGE))
-    assert (plan_of(lab, clients.tenant), "The plan becomes FREE on 1 December 2026" in page) == ("STARTER", True)
-    assert "Keep STARTER?" in text_of(visitor.get(CHANGE, params={"plan": "STARTER"}))
+    assert (plan_of(lab, clients.tenant), "The plan becomes Free on 1 December 2026" in page) == ("STARTER", True)
+    assert "Keep Starter?" in text_of(visitor.get(CHANGE, params={"plan": "STARTER"}))
     confirm(visitor, plan="STARTER")
     assert "The plan becomes" not in text_of(visitor.get(PAGE))
 
@@ -227,9 +227,9 @@ def test_the_portal_works_in_a_browser_without_a_script(
         page = context.new_page()
         page.on("request", lambda request: asked.append(request.url))
         visit(page, clients, clients.tenant)
-        page.get_by_role("link", name="Choose STARTER").click()
+        page.get_by_role("link", name="Choose Starter").click()
         page.get_by_role("button", name="Confirm").click()
-        page.get_by_text("STARTER · 29.00 USD a month").wait_for()
+        page.get_by_text("Starter · 29.00 USD a month").wait_for()
         page.get_by_role("link", name="Add-ons").click()
         page.get_by_label("Units of Extra agents").fill("3")
         page.get_by_role("button", name="See the change of Extra agents").click()

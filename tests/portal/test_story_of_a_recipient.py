@@ -222,10 +222,10 @@ def upgrade(town: Town, browser: Browser, issuer: dict[str, Any]) -> None:
     with open_profile(browser, viewport={"width": 360, "height": 740}) as profile:
         page = profile.new_page()
         page.goto(opened["portal_url"])
-        page.get_by_role("link", name="Choose STARTER").click()
+        page.get_by_role("link", name="Choose Starter").click()
         page.get_by_role("row", name=f"attestations {PER_DAY} 10,000 80").wait_for()
         page.get_by_role("button", name="Confirm").click()
-        page.get_by_text("STARTER · 29.00 USD a month").wait_for()
+        page.get_by_text("Starter · 29.00 USD a month").wait_for()
     assert mint(town.registry, make_mint_body(issuer)).status_code == 201
     used = {each["resource"]: each for each in read(town.registry, "/v1/billing/usage")["items"]}
     assert (used["attestations"]["used"], used["attestations"]["limit"]) == (81, 10_000)

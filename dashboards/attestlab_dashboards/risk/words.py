@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
@@ -66,6 +67,18 @@ def name_of(value: str) -> str:
     ('Unusual place', 'Within a minute', 'Face swap', 'Slow guessing')
     """
     return _NAMES.get(value, value.removeprefix("indicator.").replace("_", " ").capitalize())
+
+
+_KIND_OF_SIGNAL: Final = re.compile(r"(?<= of )([a-z0-9_]+)/([a-z0-9_.]+)(?= scored )")
+
+
+def write_reason(why: str) -> str:
+    """Write why a case was opened as the service says it, with words for source and type.
+
+    >>> write_reason("A signal of login/ato scored 99.75.")
+    'A signal of Account takeover (Login) scored 99.75.'
+    """
+    return _KIND_OF_SIGNAL.sub(lambda found: f"{name_of(found[2])} ({name_of(found[1])})", why)
 
 
 def kind_of(kind: str) -> str:

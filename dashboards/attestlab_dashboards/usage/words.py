@@ -37,13 +37,22 @@ def write_limit(limit: int | None) -> str:
     return NO_LIMIT if limit is None else count(limit)
 
 
+def write_plan(plan: str) -> str:
+    """Write a plan.
+
+    >>> write_plan("STARTER")
+    'Starter'
+    """
+    return plan.capitalize()
+
+
 def write_change(change: str) -> str:
     """Write a plan, or one more unit of an add-on.
 
     >>> write_change("STARTER"), write_change("extra_issuers")
-    ('STARTER', 'One more unit of extra issuers')
+    ('Starter', 'One more unit of extra issuers')
     """
-    return change if change in PLANS else f"One more unit of {_ADDONS[change]}"
+    return write_plan(change) if change in PLANS else f"One more unit of {_ADDONS[change]}"
 
 
 def write_date(day: date, today: date) -> str:

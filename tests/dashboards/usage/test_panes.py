@@ -158,9 +158,9 @@ def test_a_larger_plan_holds_now_and_a_smaller_one_from_the_next_period(open_pay
     words = draw(payer.lab, "changes")
 
     due = payer.lab.billing.preview("PROFESSIONAL").due_now_minor
-    assert f"PROFESSIONAL now {format_money(due, 'USD')} 199.00 USD" in words
-    assert re.search(r"FREE 1 Dec 0\.00 USD 0\.00 USD \d+ lower over issuers", words)
-    assert "Now STARTER, 29.00 USD a month. A preview changes nothing" in words
+    assert f"Professional now {format_money(due, 'USD')} 199.00 USD" in words
+    assert re.search(r"Free 1 Dec 0\.00 USD 0\.00 USD \d+ lower over issuers", words)
+    assert "Now Starter, 29.00 USD a month. A preview changes nothing" in words
     assert payer.lab.billing.subscription().pending_plan is None
 
 
@@ -172,9 +172,9 @@ def test_the_chosen_change_lists_what_it_alters(open_payer: OpenPayer) -> None:
     plan = draw(payer.lab, "changes", offer="FREE")
     addon = draw(payer.lab, "changes", offer="extra_issuers")
 
-    assert "What FREE would alter Close It holds from 1 Dec on" in plan
+    assert "What Free would alter Close It holds from 1 Dec on" in plan
     assert "verifications a day 2 used today, 150 on the busiest day of four weeks 1,000 to 100 too low" in plan
-    assert "too low: verifications a day" in plan.split("What FREE")[0]
+    assert "too low: verifications a day" in plan.split("What Free")[0]
     assert "issuers 0 used 20 to 25 higher" in addon
     assert "3 x Extra issuers 30.00 USD" in addon
 

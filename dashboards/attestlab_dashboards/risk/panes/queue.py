@@ -21,7 +21,7 @@ from attestlab_dashboards.people import read_people
 from attestlab_dashboards.risk.forms import OUTCOMES
 from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.state import RiskState, read_entity_key, write_entity_key
-from attestlab_dashboards.risk.words import KINDS, draw_entity
+from attestlab_dashboards.risk.words import KINDS, draw_entity, write_reason
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import SHORT_PAGE_ROWS, button, chip, empty, option_list
 
@@ -257,7 +257,8 @@ def _draw_case(case: CaseOut, found: Queue) -> Markup:
 
 def _describe(case: CaseOut) -> str:
     """Write why the case was opened, and its newest comment."""
-    return f"{case.why} “{case.comments[-1].text}”" if case.comments else case.why
+    why = write_reason(case.why)
+    return f"{why} “{case.comments[-1].text}”" if case.comments else why
 
 
 def _draw_box(entity_id: str) -> Markup:

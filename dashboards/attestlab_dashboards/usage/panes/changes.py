@@ -21,7 +21,7 @@ from attestlab_dashboards.usage.changes import (
     write_previews_python,
 )
 from attestlab_dashboards.usage.state import METERS, UsageState
-from attestlab_dashboards.usage.words import write_change, write_date, write_limit, write_resource
+from attestlab_dashboards.usage.words import write_change, write_date, write_limit, write_plan, write_resource
 from attestlab_dashboards.widgets import TableColumn, button, pill, table
 
 _COLUMNS: Final = (
@@ -38,9 +38,9 @@ def write_reading(report: UsageReport, _state: UsageState) -> str:
     """Write what the tenant has now."""
     subscription = report.overview.subscription
     addons = "".join(f", {addon.quantity} x {addon.addon_key.replace('_', ' ')}" for addon in subscription.addons)
-    pending = f"; {subscription.pending_plan} follows" if subscription.pending_plan else ""
+    pending = f"; {write_plan(subscription.pending_plan)} follows" if subscription.pending_plan else ""
     amount = format_money(subscription.amount_minor, subscription.currency)
-    return f"Now {subscription.plan}{addons}, {amount} a month{pending}. A preview changes nothing"
+    return f"Now {write_plan(subscription.plan)}{addons}, {amount} a month{pending}. A preview changes nothing"
 
 
 def draw_changes(report: UsageReport, state: UsageState) -> Markup:
@@ -99,9 +99,9 @@ def _draw_operator_note(report: UsageReport) -> Markup:
     """Say what the operator alone changes."""
     is_agreed = report.overview.subscription.plan == "ENTERPRISE"
     words = (
-        "Limits of ENTERPRISE are agreed with the operator, and so is its price; they stay when the plan changes."
+        "Limits of Enterprise are agreed with the operator, and so is its price; they stay when the plan changes."
         if is_agreed
-        else "ENTERPRISE has no fixed price: the operator agrees it with each tenant."
+        else "Enterprise has no fixed price: the operator agrees it with each tenant."
     )
     return html(
         '<p class="small muted us-note">{words} Owners and admins change the plan in the billing portal.</p>',

@@ -18,7 +18,7 @@ from attestlab_dashboards.usage.changes import UsageReport, load_report
 from attestlab_dashboards.usage.forecast import Outlook
 from attestlab_dashboards.usage.overview import UsageOverview
 from attestlab_dashboards.usage.state import METERS, UsageState
-from attestlab_dashboards.usage.words import NO_LIMIT, write_date, write_resource
+from attestlab_dashboards.usage.words import NO_LIMIT, write_date, write_plan, write_resource
 from attestlab_dashboards.widgets import Kpi
 
 _SPARK_DAYS: Final = 30
@@ -97,7 +97,7 @@ def _draw_invoice(overview: UsageOverview) -> Kpi:
     return Kpi(
         label="Next invoice",
         value=format_money(draft.amount_minor, draft.currency),
-        note=f"on {day}; plan {overview.subscription.plan}",
+        note=f"on {day}; plan {write_plan(overview.subscription.plan)}",
         rows="invoices",
     )
 
