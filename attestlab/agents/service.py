@@ -28,7 +28,7 @@ from attestlab.core.records import audited_write, outbox
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs import quotas
 from attestlab.orgs import store as org_store
-from attestlab.orgs.role_rules import UserStatus
+from attestlab.orgs.role_rules import is_active
 from attestlab.orgs.rules import Caller, Scope, validate_display_name
 from attestlab.orgs.tables import UserRecord
 
@@ -267,6 +267,6 @@ def _encode_card(card: object) -> str | None:
 
 def _require_active_person(tx: Transaction, user_id: UUID, tenant_id: UUID) -> None:
     person = org_store.get_owned(tx.exec, UserRecord, user_id, tenant_id=tenant_id)
-    if person.status not in (None, UserStatus.ACTIVE):
+    if not is_active(person.status):
         message = f"The person {user_id} is {person.status}; only an ACTIVE one can answer for an agent."
         raise Conflict(message, details={"reason": "owner_not_active"})

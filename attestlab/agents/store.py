@@ -25,8 +25,7 @@ from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
 from attestlab.core.filters import build_conditions
-from attestlab.orgs.role_rules import UserStatus
-from attestlab.orgs.store import users
+from attestlab.orgs.store import IS_ACTIVE, users
 
 agents = table_of(Agent)
 keys = table_of(AgentKey)
@@ -237,8 +236,7 @@ def list_active_people(execute: Execute, user_ids: Collection[UUID]) -> frozense
     """List those of these people who are active."""
     found: set[UUID] = set()
     for ids in batch_ids(user_ids):
-        is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
-        found |= set(execute(select(users.c.id).where(users.c.id.in_(ids), is_active)).scalars())
+        found |= set(execute(select(users.c.id).where(users.c.id.in_(ids), IS_ACTIVE)).scalars())
     return frozenset(found)
 
 

@@ -11,15 +11,14 @@ from operator import attrgetter
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ARRAY, CompoundSelect, String, any_, bindparam, false, or_, select, true, union_all
+from sqlalchemy import ARRAY, CompoundSelect, String, any_, bindparam, false, select, true, union_all
 
 from attestlab.consumer.accounts import store as account_store
 from attestlab.core.db.foreseen_reads import ForeseenRead
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
-from attestlab.orgs.role_rules import UserStatus
-from attestlab.orgs.store import ADDRESSES_CHANGED, users
+from attestlab.orgs.store import ADDRESSES_CHANGED, IS_ACTIVE, IS_THERE, users
 
 
 class Recipient(NamedTuple):
@@ -48,14 +47,12 @@ class KnownPerson(NamedTuple):
 
 
 _further = account_store.addresses
-IS_ACTIVE = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
-_is_there = or_(users.c.status.is_(None), users.c.status != UserStatus.REMOVED.value)
 
 
 def _build_query(wanted: object) -> CompoundSelect[str, UUID, bool, datetime]:
     """Build the query of the people with a primary, a verified further or an invited address."""
     until = users.c.invited_until
-    primary = select(users.c.email, users.c.id, IS_ACTIVE, until).where(users.c.email == wanted, _is_there)
+    primary = select(users.c.email, users.c.id, IS_ACTIVE, until).where(users.c.email == wanted, IS_THERE)
     further = select(_further.c.email, _further.c.user_id, true(), until).join(users, users.c.id == _further.c.user_id)
     invited = select(users.c.invited_address, users.c.id, false(), until)
     return union_all(

@@ -21,8 +21,7 @@ from attestlab.core.execution.long_verbs import MAX_ROWS_INSIDE
 from attestlab.core.records import audited_write
 from attestlab.core.records.actors import SystemActor
 from attestlab.core.records.audited_write import AuditContext
-from attestlab.delivery.recipients import IS_ACTIVE
-from attestlab.orgs.store import users
+from attestlab.orgs.store import IS_ACTIVE, users
 
 ACTOR = SystemActor("attestlab-delivery")  # completes a delivery when its recipient opens an account
 MAX_AT_ONCE: Final = MAX_ROWS_INSIDE

@@ -27,6 +27,7 @@ from attestlab.identity.sessions import Sessions
 from attestlab.identity.tables import MailedTokenRecord
 from attestlab.mail.rules import MailText
 from attestlab.mail.service import Mails
+from attestlab.orgs import role_rules
 from attestlab.orgs import store as org_store
 from attestlab.orgs.tables import UserRecord
 
@@ -66,7 +67,7 @@ class PasswordResets:
         with self.storage.write(tx) as tx:
             now = self.clock.now()
             person = org_store.find_user_by_address(tx.exec, address)
-            has_account = person is not None and rules.is_active(person.status)
+            has_account = person is not None and role_rules.is_active(person.status)
             subject = new_id(now) if person is None or not has_account else person.id
             tenant_id = org_store.get_operator_id(tx)
             token = mailed_tokens.create_token(
@@ -113,7 +114,7 @@ class PasswordResets:
         if row is None or row.used_at is not None:
             raise mailed_tokens.token_invalid()
         person = store.find_user(execute, UUID(row.subject))
-        if person is None or not rules.is_active(person.status):
+        if person is None or not role_rules.is_active(person.status):
             raise mailed_tokens.token_invalid()
         if person.password_changed_at is not None and row.created_at < person.password_changed_at:
             raise mailed_tokens.token_invalid()

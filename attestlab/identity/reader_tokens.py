@@ -17,6 +17,7 @@ from attestlab.core.encoding import b64url_encode
 from attestlab.core.errors import AuthInvalid, PermissionDenied
 from attestlab.identity import rules, store
 from attestlab.identity.sessions import caller_of
+from attestlab.orgs import role_rules
 from attestlab.orgs.rules import Caller
 
 PREFIX: Final = "reader"
@@ -65,7 +66,7 @@ class ReaderTokens:
             raise AuthInvalid
         with self.storage.read() as connection:
             person = store.find_person(connection, user_id)
-        if person is None or not rules.is_active(person.status):
+        if person is None or not role_rules.is_active(person.status):
             raise AuthInvalid
         return caller_of(person, _NO_SESSION, expires_at)
 

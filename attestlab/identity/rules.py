@@ -20,7 +20,6 @@ from attestlab.core.encoding import b64url_decode, b64url_encode, parse_uuid
 from attestlab.core.errors import AuthInvalid, ValidationFailed
 from attestlab.core.strict_json import parse_json
 from attestlab.orgs import role_rules
-from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import (
     CONSUMER_SCOPES,
     PLATFORM_ROLES,
@@ -118,11 +117,6 @@ def normalize_address(email: str) -> str:
 def hash_address(email: str) -> str:
     """Compute the SHA-256 (hex) of an address, for places that must not contain it in clear text."""
     return hashlib.sha256(normalize_address(email).encode()).hexdigest()
-
-
-def is_active(status: str | None) -> bool:
-    """Whether a person may sign in: not while only invited, and never again once removed."""
-    return status is None or status == UserStatus.ACTIVE
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from attestlab.identity.rules import SessionEndReason, SignInFailed
 from attestlab.identity.sessions import Sessions, Tokens
 from attestlab.identity.store import Person
 from attestlab.identity.tokens import AccessTokens
+from attestlab.orgs import role_rules
 from attestlab.orgs import store as org_store
 from attestlab.orgs.credential_uses import CredentialUses
 from attestlab.orgs.rules import Caller
@@ -102,7 +103,7 @@ class Identity:
         login_throttle.count_attempt(self.counters, attempt, now=now)
         with self.storage.read() as connection:
             row = store.find_person_by_address(connection, rules.normalize_address(email))
-        stored = row.password_hash if row is not None and rules.is_active(row.status) else None
+        stored = row.password_hash if row is not None and role_rules.is_active(row.status) else None
         if not passwords.matches(password, stored) or row is None or stored is None:
             raise _sign_in_error(attempt, row)
         login_throttle.clear_attempt(self.counters, attempt, now=now)
@@ -202,6 +203,6 @@ def _require_unchanged(tx: Transaction, user: AuthenticatedUser) -> Person:
     tx.flush()
     person = _require_row(store.find_person(tx.connection, user.user_id))
     same = hmac.compare_digest(person.password_hash, user.password_hash)
-    if not (same and rules.is_active(person.status)):
+    if not (same and role_rules.is_active(person.status)):
         raise AuthInvalid
     return person

@@ -308,7 +308,7 @@ def _load_session(
         raise AuthInvalid
     person, ended_at = found
     caller = caller_of(person, session_id, expires_at)
-    if ended_at is not None or not rules.is_active(person.status):
+    if ended_at is not None or not role_rules.is_active(person.status):
         raise AuthInvalid(known=caller)
     return person, caller
 

@@ -35,6 +35,14 @@ class UserStatus(StrEnum):
     REMOVED = "REMOVED"
 
 
+def is_active(status: str | None) -> bool:
+    """Whether a person may sign in: not while only invited, and never again once removed.
+
+    Without a status a person is active.
+    """
+    return status is None or status == UserStatus.ACTIVE
+
+
 def normalize_address(text: str, *, field: str = "/email") -> str:
     """Validate and normalize an e-mail address for account lookup, in lower case (RFC 5321, 6531).
 

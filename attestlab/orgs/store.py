@@ -34,6 +34,10 @@ api_keys = table_of(ApiKey)
 uses = table_of(CredentialUse)
 KEEP_USES: Final = Upsert(uses, key=("credential_id",), change=lambda new: {"last_used_at": new.last_used_at})
 
+# Whether a person may sign in and act (`role_rules.is_active` of a column), and whether they were not removed.
+IS_ACTIVE: Final = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
+IS_THERE: Final = or_(users.c.status.is_(None), users.c.status != UserStatus.REMOVED.value)
+
 ADDRESSES_CHANGED: Final = "orgs.addresses_changed"  # in a transaction's memo once a person got or lost an address
 
 _OWNED: dict[type[NamedTuple], tuple[Table, str]] = {
@@ -170,8 +174,7 @@ def find_user_by_invitation(execute: Execute, token_sha256: bytes) -> UserRecord
 
 def list_roles_of_others(tx: Transaction, user: UserRecord) -> set[str]:
     """List all roles of the other active people in the same tenant."""
-    is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
-    others = (users.c.tenant_id == user.tenant_id, users.c.id != user.id, is_active)
+    others = (users.c.tenant_id == user.tenant_id, users.c.id != user.id, IS_ACTIVE)
     return {
         role for roles in tx.exec(select(users.c.roles).where(*others).distinct()).scalars() for role in roles.split()
     }
@@ -179,8 +182,7 @@ def list_roles_of_others(tx: Transaction, user: UserRecord) -> set[str]:
 
 def list_addresses(execute: Execute, tenant_id: UUID, *, roles: Container[str]) -> list[str]:
     """List the e-mail addresses of a tenant's active people with one of these roles."""
-    is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
-    people = select(users.c.email, users.c.roles).where(users.c.tenant_id == tenant_id, is_active).order_by(users.c.id)
+    people = select(users.c.email, users.c.roles).where(users.c.tenant_id == tenant_id, IS_ACTIVE).order_by(users.c.id)
     return [email for email, held in execute(people) if any(role in roles for role in held.split())]
 
 

@@ -13,8 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Executable, String, Uuid, and_
 from attestlab.core.db.foreseen_reads import KeyRows
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, iterate, table_of
 from attestlab.core.errors import NotFound
-from attestlab.orgs.role_rules import UserStatus
-from attestlab.orgs.store import api_keys, tenants, users
+from attestlab.orgs.store import IS_ACTIVE, api_keys, tenants, users
 from attestlab.policy.language.document import TargetType
 from attestlab.policy.rules import PolicyStatus
 from attestlab.policy.tables import (
@@ -293,8 +292,7 @@ def is_operator(execute: Execute, tenant_id: UUID) -> bool:
 
 def list_active_roles(execute: Execute, tenant_id: UUID) -> list[str]:
     """Return the stored roles of each active user of a tenant."""
-    is_active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
-    return [row.roles for row in execute(select(users.c.roles).where(users.c.tenant_id == tenant_id, is_active))]
+    return [row.roles for row in execute(select(users.c.roles).where(users.c.tenant_id == tenant_id, IS_ACTIVE))]
 
 
 def find_person(execute: Execute, actor_id: str) -> str:

@@ -26,8 +26,7 @@ from attestlab.attestations.store import attestations
 from attestlab.core.db.byte_order import After, AtLeast, Before, ByteOrder
 from attestlab.core.db.tables import Execute, fetch_all
 from attestlab.issuers.store import issuers, keys
-from attestlab.orgs.role_rules import UserStatus
-from attestlab.orgs.store import api_keys, users
+from attestlab.orgs.store import IS_THERE, api_keys, users
 from attestlab.policy.store import decisions, policies
 from attestlab.risk.enforcement.store import RiskCaseRecord, cases, hold_at, list_entries
 from attestlab.risk.links import ENDS, links
@@ -279,11 +278,10 @@ def _list_attestations(
 def find_people(execute: Execute, tenant_id: UUID, part: str, ids: IdRange, *, limit: int) -> list[PersonMatch]:
     """Find the tenant's people by a part of their name or address, or by id; newest first, without removed ones."""
     columns = users.c
-    is_there = or_(columns.status.is_(None), columns.status != UserStatus.REMOVED.value)
     invited = columns.invited_address
     by_address = or_(_contain(part, invited), and_(invited.is_(None), _contain(part, columns.email)))
     query = select(columns.id, columns.name, columns.email, columns.invited_address, columns.roles, columns.status)
-    query = query.where(columns.tenant_id == tenant_id, is_there)
+    query = query.where(columns.tenant_id == tenant_id, IS_THERE)
     query = query.where(or_(_contain(part, columns.name), by_address, _lie_in(columns.id, ids)))
     rows = execute(query.order_by(columns.id.desc()).limit(limit))
     return [PersonMatch(id, name, address or email, *more) for id, name, email, address, *more in rows]

@@ -25,7 +25,6 @@ from attestlab.audit import store as audit_store
 from attestlab.issuers import store as issuer_store
 from attestlab.issuers.rules import KeyStatus
 from attestlab.orgs import store as org_store
-from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Role
 from attestlab.risk.enforcement.store import cases
 from attestlab.risk.rules import CaseStatus, EntityType
@@ -82,7 +81,7 @@ def _add_agents(
 ) -> ComplianceFacts:
     """Add the worst facts of these agents; without any, none is known."""
     users = org_store.users
-    is_owner = and_(users.c.id == agents.c.owner_user_id, _is_active(users.c.status))
+    is_owner = and_(users.c.id == agents.c.owner_user_id, org_store.IS_ACTIVE)
     count, owned, expiring, depth = connection.execute(
         select(
             func.count(),
@@ -106,10 +105,6 @@ def _add_agents(
         idle=_age(_find_longest_idle(connection, are_meant), now),
         confirmed_share=_find_least_share(connection, are_meant),
     )
-
-
-def _is_active(status: ColumnElement[str | None]) -> ColumnElement[bool]:
-    return or_(status.is_(None), status == UserStatus.ACTIVE.value)
 
 
 def _find_oldest_agent_key(connection: Connection, are_meant: Conditions) -> datetime | None:

@@ -26,7 +26,7 @@ from attestlab.agents.tables import AgentRecord
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
 from attestlab.core.filters import build_conditions
 from attestlab.orgs.role_rules import UserStatus
-from attestlab.orgs.store import users
+from attestlab.orgs.store import IS_ACTIVE, users
 
 settings = table_of(AgentSettings)
 _TREE_COLUMNS: Final = tuple(agents.c[name] for name in TreeRow._fields if name != "depth")
@@ -35,9 +35,7 @@ _LEVEL: Final = select(
     type_coerce(agents.c.parent_agent_id, NullType()),  # as the driver has it
     *(agents.c[name] for name in TreeRow._fields[3:-1]),
 )
-_HAS_OWNER: Final = exists().where(
-    users.c.id == agents.c.owner_user_id, or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
-)
+_HAS_OWNER: Final = exists().where(users.c.id == agents.c.owner_user_id, IS_ACTIVE)
 _LAST_USE: Final = select(func.max(uses.c.last_used_at)).where(uses.c.agent_id == agents.c.id).scalar_subquery()
 
 

@@ -26,6 +26,7 @@ from attestlab.core.db.storage import Storage
 from attestlab.core.errors import AuthInvalid
 from attestlab.identity import rules as identity_rules
 from attestlab.identity import store as identity_store
+from attestlab.orgs import role_rules
 from attestlab.orgs.rules import Caller, ConsumerScope, Realm, Scope
 
 
@@ -147,6 +148,6 @@ def _load_rights(connection: Connection, user_session_id: UUID) -> frozenset[Sco
     if found is None:
         return None
     person, ended_at = found
-    if ended_at is not None or not identity_rules.is_active(person.status):
+    if ended_at is not None or not role_rules.is_active(person.status):
         return None
     return identity_rules.permissions_for(person.roles, person.realm).scopes

@@ -30,7 +30,7 @@ from attestlab.core.records.actors import ActorType
 from attestlab.core.records.audit import AuditEntry
 from attestlab.core.records.audited_write import AuditContext
 from attestlab.orgs import store as org_store
-from attestlab.orgs.role_rules import UserStatus, is_manager, parse_roles
+from attestlab.orgs.role_rules import is_active, is_manager, parse_roles
 from attestlab.orgs.rules import ApiKeyStatus, Caller, Scope
 from attestlab.orgs.tables import ApiKeyRecord, UserRecord
 from attestlab.settings import Settings, Stage
@@ -202,7 +202,7 @@ def _require_authority(execute: Execute, link: PortalLinkRecord, now: datetime) 
     """
     if link.actor_type == "USER":
         person = org_store.get_owned(execute, UserRecord, UUID(link.actor_id), tenant_id=link.tenant_id)
-        allowed = person.status in (None, UserStatus.ACTIVE) and is_manager(parse_roles(person.roles))
+        allowed = is_active(person.status) and is_manager(parse_roles(person.roles))
     elif link.actor_type == "API_KEY":
         key = org_store.get_owned(execute, ApiKeyRecord, UUID(link.actor_id), tenant_id=link.tenant_id)
         allowed = key.status == ApiKeyStatus.ACTIVE and (key.expires_at is None or now < key.expires_at)

@@ -20,9 +20,8 @@ from attestlab.consumer.accounts.tables import (
 )
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, short_repr, table_of
 from attestlab.core.errors import NotFound
-from attestlab.orgs.role_rules import UserStatus
 from attestlab.orgs.rules import Realm
-from attestlab.orgs.store import tenants, users
+from attestlab.orgs.store import IS_ACTIVE, tenants, users
 
 accounts = table_of(ConsumerAccount)
 addresses = table_of(ConsumerAddress)
@@ -58,10 +57,7 @@ _ACCOUNTS = (
     )
     .join(tenants, tenants.c.id == users.c.tenant_id)
     .outerjoin(accounts, accounts.c.user_id == users.c.id)
-    .where(
-        tenants.c.realm == Realm.CONSUMER.value,
-        or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value),
-    )
+    .where(tenants.c.realm == Realm.CONSUMER.value, IS_ACTIVE)
 )
 _IS_THERE = addresses.c.removed_at.is_(None)
 

@@ -8,7 +8,7 @@ from typing import Final
 from uuid import UUID
 
 from attestlab.core.errors import NotFound, ValidationFailed
-from attestlab.orgs.role_rules import UserStatus
+from attestlab.orgs.role_rules import is_active
 
 MAX_RECIPIENTS: Final = 20
 MAX_RECIPIENTS_LENGTH: Final = MAX_RECIPIENTS * 37  # of their ids in one column
@@ -78,7 +78,7 @@ def require_recipients(recipients: Sequence[UUID], statuses: Mapping[UUID, str |
         if user_id in recipients[:place]:
             message = f"{user_id} is named twice. Name each recipient once."
             raise ValidationFailed.of(f"/recipients/{place}", "repeated", message)
-        if (status := statuses[user_id]) not in (None, UserStatus.ACTIVE):
+        if not is_active(status := statuses[user_id]):
             message = f"{user_id} is {status}, and mails go to active people alone. Leave them out."
             raise ValidationFailed.of(f"/recipients/{place}", "inactive", message)
 

@@ -9,8 +9,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, or_, select
 
 from attestlab.core.db.tables import Execute, fetch_all, fetch_one, table_of
-from attestlab.orgs.role_rules import UserStatus
-from attestlab.orgs.store import users
+from attestlab.orgs.store import IS_ACTIVE, users
 from attestlab.orgs.tables import UserRecord
 from attestlab.views.schedules.rules import LEASE_TTL, MAX_RETRY_PAUSE
 from attestlab.views.schedules.tables import ViewSchedule, ViewScheduleRecord
@@ -58,8 +57,7 @@ def find_view(execute: Execute, view_id: UUID) -> SavedViewRecord | None:
 
 def list_members(execute: Execute, user_ids: Collection[UUID], *, tenant_id: UUID) -> list[UserRecord]:
     """List those of the people who are members of the tenant and can sign in."""
-    active = or_(users.c.status.is_(None), users.c.status == UserStatus.ACTIVE.value)
-    query = select(*users.c).where(users.c.id.in_(user_ids), users.c.tenant_id == tenant_id, active)
+    query = select(*users.c).where(users.c.id.in_(user_ids), users.c.tenant_id == tenant_id, IS_ACTIVE)
     return fetch_all(execute(query), UserRecord)
 
 
