@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from attestlab.core import atomic_files
+from attestlab.core.execution.stop_signals import STOP_SIGNALS
 from attestlab.core.standard_output import print_stderr
 
 RESTART_PAUSE_S = 0.5
 READY = b"r"
 _MANY = 1024
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 @contextmanager

@@ -39,6 +39,7 @@ from attestlab.consumer.accounts import routes as account_routes
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.error_text import cause_of
 from attestlab.core.errors import AttestLabError
+from attestlab.core.execution import stop_signals
 from attestlab.core.execution.long_writes import LongWrites
 from attestlab.core.limits.rate_counters import Count
 from attestlab.core.version import VERSION
@@ -96,7 +97,7 @@ from attestlab.simulation import routes as simulation_routes
 from attestlab.simulation.risk import routes as risk_simulation_routes
 from attestlab.views import routes as view_routes
 from attestlab.views.schedules.queue import ReportQueue
-from attestlab.web import logging_setup, stop_signals
+from attestlab.web import logging_setup
 from attestlab.web.application import Application, BlockedClient
 from attestlab.web.delivery_worker import DeliveryWorker
 from attestlab.web.health import health_routes

@@ -27,8 +27,9 @@ from attestlab.core import errors
 from attestlab.core.clock import SystemClock
 from attestlab.core.crypto.keyring import Keyring
 from attestlab.core.error_text import cause_of
+from attestlab.core.execution import stop_signals
 from attestlab.log.witnessing.submission_policy import MAX_SUBMISSION_BYTES, PATH, SIZE_TYPE
-from attestlab.web import logging_setup, stop_signals
+from attestlab.web import logging_setup
 from attestlab.witness.rules import SizeConflict, WitnessedLog
 from attestlab.witness.service import Witness, unseal_signer
 from attestlab.witness.store import WitnessStore

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import IO
 
 from attestlab.core.error_text import one_line
 from attestlab.core.errors import AttestLabError, Unavailable
+from attestlab.core.execution import stop_signals
 from attestlab.core.execution.worker_processes import LENGTH
 
 MAX_GROWTH_BYTES = 512 << 20  # a process that has grown by more since its first job ends and is replaced
@@ -27,8 +27,7 @@ def main(niceness: str) -> None:
     """Run jobs until stdin is closed; a process of low priority has a niceness above 0."""
     os.nice(int(niceness))
     _die_with_parent()
-    for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group, they stop the parent, and it this process
-        signal.signal(number, signal.SIG_IGN)
+    stop_signals.ignore()
     with os.fdopen(os.dup(1), "wb") as results:
         os.dup2(2, 1)  # keeps output of libraries out of the results
         try:

@@ -1,4 +1,4 @@
-"""The signals that stop a server: SIGTERM of a service manager, SIGINT of a terminal."""
+"""The signals that stop a server, its workers and its children: SIGTERM of a service manager, SIGINT of a terminal."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ def catch() -> asyncio.Event:
 
 
 def ignore() -> None:
-    """Ignore the signals, because the server has stopped.
+    """Ignore the signals: in a server that has stopped, and in a child, which its parent stops.
 
-    What remains then, such as closing the records, takes a moment in which a service manager may repeat its SIGTERM.
+    What remains to a server then, such as closing the records, takes a moment in which a service manager may repeat
+    its SIGTERM. A signal to the whole group of processes stops the parent, and the parent its children.
     """
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
