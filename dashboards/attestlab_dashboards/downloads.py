@@ -13,7 +13,7 @@ from attestlab.client.analysis.rows import Rows
 from attestlab.core.encoding import quote
 from attestlab.core.errors import AttestLabError, NotFound, ValidationFailed
 from attestlab.core.spreadsheet_cells import protect_cell
-from attestlab_dashboards.page_list import PAGES
+from attestlab_dashboards.page_list import find_page
 from attestlab_dashboards.sessions import BrowserSession
 from attestlab_dashboards.sign_in import SessionHandler
 
@@ -99,8 +99,8 @@ def _export(session: BrowserSession, path: str, query: dict[str, str]) -> tuple[
         ValidationFailed: the page knows no such filter or value, so the file would have rows that it excludes.
     """
     media_type, encode = FORMATS.get(query.get("format", ""), (None, None))
-    page: Any = next((page for page in PAGES if page.path == path), None)
-    pane = next((pane for pane in page.panes if pane.key == query.get("pane")), None) if page else None
+    page = find_page(path)
+    pane = next((pane for pane in page.panes if pane.key == query.get("pane")), None)
     if pane is None or pane.export is None or media_type is None or encode is None:
         raise NotFound("export", f"{path}/{query.get('pane', '')[:40]}.{query.get('format', '')[:10]}")
     filters = {name: value for name, value in query.items() if name not in ("pane", "format")}

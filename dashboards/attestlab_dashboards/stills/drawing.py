@@ -14,11 +14,11 @@ from urllib.parse import parse_qsl, urlencode
 from markupsafe import Markup
 
 from attestlab import Lab
-from attestlab.core.errors import AttestLabError, AuthInvalid, NotFound
+from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab_dashboards import frame
 from attestlab_dashboards.answers import Key, key_of
 from attestlab_dashboards.formats import utc
-from attestlab_dashboards.page_list import PAGES
+from attestlab_dashboards.page_list import find_page
 from attestlab_dashboards.pages import AnyPage, AnyPane, Facts
 from attestlab_dashboards.safe import NOTHING
 from attestlab_dashboards.state import PageState
@@ -55,18 +55,6 @@ class Still:
         """One line that names the page, the tenant, the time and the filters."""
         filters = f" Filters: {'; '.join(self.filters)}." if self.filters else ""
         return f"{self.name} of {self.tenant} at {utc(self.at)}.{filters}"
-
-
-def find_page(path: str) -> AnyPage:
-    """Find a page by its name in addresses, such as `risk`.
-
-    Raises:
-        NotFound: there is none.
-    """
-    found = next((page for page in PAGES if page.path == path), None)
-    if found is None:
-        raise NotFound("page", path)
-    return found
 
 
 def draw_still(lab: Lab, path: str, query: str = "", *, facts: Facts, url: str = "") -> Still:
