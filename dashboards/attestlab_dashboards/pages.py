@@ -15,7 +15,7 @@ from markupsafe import Markup
 from attestlab import Lab
 from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.rows import Rows
-from attestlab.core.errors import ValidationFailed
+from attestlab.core.errors import AttestLabError, ValidationFailed
 from attestlab_dashboards.lake_query import write_python
 from attestlab_dashboards.safe import NOTHING
 from attestlab_dashboards.state import PageState
@@ -48,7 +48,8 @@ class Pane(Generic[S, D]):
     A pane that `is_tool` works for the person at the page alone, such as a check of a file; no still has it.
 
     A load that `is_long` shows how long it has taken, with what it has to do in the words of `expects`, and a button
-    that cancels it. A pane that `is_optional` only adds to what is drawn already, so its failure changes nothing.
+    that cancels it. A pane that `is_optional` only adds to what is drawn already, so its failure changes nothing,
+    unless `draw_unread` draws why it could not be read.
     """
 
     key: str
@@ -66,6 +67,7 @@ class Pane(Generic[S, D]):
     is_long: bool = False
     expects: Callable[[Lab, S], str] | None = None
     is_optional: bool = False
+    draw_unread: Callable[[AttestLabError], Markup] | None = None
     is_tool: bool = False
 
     def compose_sql(self, state: S) -> str | None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from attestlab import Lab
+from attestlab.client.collections.people import PersonHandle
 from attestlab.core.errors import PermissionDenied
 
 
 def read_people(lab: Lab) -> Mapping[str, str]:
     """Read the names of the tenant's people by their ids; empty if the viewer may not."""
+    return {str(person.id): person.name for person in list_people(lab)}
+
+
+def list_people(lab: Lab) -> Sequence[PersonHandle]:
+    """List the tenant's people without removed ones; none if the viewer may not."""
     try:
-        return lab.people.names()
+        return [person for person in lab.people if person.status != "REMOVED"]
     except PermissionDenied:
-        return {}
+        return []
 
 
 def read_key_names(lab: Lab) -> Mapping[str, str]:

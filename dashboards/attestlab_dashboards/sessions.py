@@ -103,16 +103,10 @@ class BrowserSessions:
         await asyncio.shield(self._reopening[key])
 
     async def _reopen(self, key: bytes, open_door: OpenDoor, token: str, address: str) -> None:
-        def open_and_read() -> tuple[PersonalDoor, Facts]:
-            door = open_door(token, address=address)
-            try:
-                return door, door.read_facts()
-            except AttestLabError:
-                door.close()
-                raise
-
         try:
-            door, facts = await asyncio.get_running_loop().run_in_executor(None, open_and_read)
+            door, facts = await asyncio.get_running_loop().run_in_executor(
+                None, lambda: read_or_close(open_door(token, address=address))
+            )
         except AuthInvalid:
             self._refuse(key)
         except AttestLabError as error:
@@ -176,6 +170,20 @@ class BrowserSessions:
         for session, is_open in zip(in_use, are_open, strict=True):
             if not is_open:
                 self.end(session, is_final=True)
+
+
+def read_or_close(door: PersonalDoor) -> tuple[PersonalDoor, Facts]:
+    """Read the facts of a door that was just opened; one whose facts cannot be read is closed.
+
+    Raises:
+        AuthInvalid: the session has ended.
+        Unavailable: the service failed, or took too long.
+    """
+    try:
+        return door, door.read_facts()
+    except BaseException:
+        door.close()
+        raise
 
 
 def _digest(cookie: str) -> bytes:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from tornado.httputil import HTTPServerRequest
 from tornado.web import RequestHandler
 
-from attestlab.core.errors import AttestLabError, AuthInvalid, RateLimited
+from attestlab.core.errors import AttestLabError, AuthInvalid, RateLimited, Unavailable
 from attestlab.core.path_prefix import FORWARDED_PREFIX
 from attestlab.web.page_origin import is_own_origin
 from attestlab_dashboards import shell
@@ -20,7 +20,7 @@ from attestlab_dashboards.configuration import Configuration, DemoPerson
 from attestlab_dashboards.pages import Facts
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.service import PersonalDoor
-from attestlab_dashboards.sessions import BrowserSession, BrowserSessions
+from attestlab_dashboards.sessions import BrowserSession, BrowserSessions, read_or_close
 
 COOKIE: Final = "attestlab_dash"
 SIGN_IN: Final = "sign-in"  # as the links of pages name it
@@ -94,7 +94,11 @@ class SignInHandler(SessionHandler):
 
     def _sign_in(self, email: str, password: str, address: str) -> tuple[PersonalDoor, Facts]:
         door = PersonalDoor.sign_in(self.configuration, email, password, address=address)
-        return door, door.read_facts()
+        try:
+            return read_or_close(door)
+        except AttestLabError as error:
+            message = f"Your name and your rights could not be read, so you are not signed in. {error}"
+            raise Unavailable(message) from error
 
     def _begin(self, door: PersonalDoor, facts: Facts, address: str) -> None:
         old = self.find_session()

@@ -209,7 +209,7 @@ class DashboardView(pn.viewable.Viewer):
             self._on_ended()
             return None
         except AttestLabError as error:
-            return None if pane.is_optional else frame.draw_error(pane, error)
+            return _draw_unread(pane, error)
         except Exception:
             reference = secrets.token_hex(8)
             _log.exception("pane %s failed, reference %s", pane.key, reference)
@@ -325,6 +325,13 @@ class DashboardView(pn.viewable.Viewer):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+def _draw_unread(pane: AnyPane, error: AttestLabError) -> Markup | None:
+    """Draw why a pane could not be read; None leaves what is drawn already."""
+    if pane.draw_unread is not None:
+        return pane.draw_unread(error)
+    return None if pane.is_optional else frame.draw_error(pane, error)
 
 
 def title_of(page: AnyPage) -> str:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from markupsafe import Markup
 
 from attestlab import Lab
+from attestlab.client.collections.people import PersonHandle
 from attestlab.client.handles.views import ViewHandle
+from attestlab.client.lab import MeHandle
 from attestlab.core.counting import plural
-from attestlab.core.errors import PermissionDenied, ValidationFailed
+from attestlab.core.errors import ValidationFailed
 from attestlab.views.schedules.rules import MAX_RECIPIENTS, WEEKDAYS, describe_times
 from attestlab_dashboards.formats import utc
 from attestlab_dashboards.pages import Notice, read_field
+from attestlab_dashboards.people import list_people
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.state import PageState
 
@@ -29,15 +32,16 @@ class Addressee(NamedTuple):
     address: str
 
 
-def read_addressees(lab: Lab) -> Sequence[Addressee]:
-    """Read who may get a report: the viewer, and the tenant's active people if the viewer sees them."""
-    me = lab.me()
+def list_addressees(me: MeHandle, people: Iterable[PersonHandle]) -> Sequence[Addressee]:
+    """List who may get a report: the viewer, and those of the people who are active."""
     viewer = Addressee(UUID(str(me.id)), me.email or "")
-    try:
-        active = [Addressee(person.id, person.email) for person in lab.people if person.status == "ACTIVE"]
-    except PermissionDenied:
-        active = []
+    active = [Addressee(person.id, person.email) for person in people if person.status == "ACTIVE"]
     return [viewer, *(each for each in active if each.id != viewer.id)]
+
+
+def names_others(view: ViewHandle) -> bool:
+    """Whether the report of a view goes to others than its owner."""
+    return view.schedule is not None and {*view.schedule.recipients} != {view.owner_id}
 
 
 def draw_report(view: ViewHandle, addressees: Sequence[Addressee]) -> Markup:
@@ -107,7 +111,7 @@ def _draw_end(view: ViewHandle) -> Markup:
 
 def mail_view(lab: Lab, _state: PageState, fields: Mapping[str, str]) -> Notice:
     """Send the report of a view by mail, every day or every week."""
-    people = _find_recipients(read_addressees(lab), read_field(fields, "recipients"))
+    people = _find_recipients(list_addressees(lab.me(), list_people(lab)), read_field(fields, "recipients"))
     weekday = int(fields["weekday"]) if fields.get("weekday") else None
     hour = int(read_field(fields, "hour"))
     view = lab.views.schedule(read_field(fields, "view"), weekday=weekday, hour=hour, recipients=people)

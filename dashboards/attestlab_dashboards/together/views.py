@@ -12,15 +12,25 @@ from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab.client.handles.views import ViewHandle
+from attestlab.core.errors import AttestLabError, PermissionDenied
 from attestlab.views.rules import MAX_NAME_LENGTH
 from attestlab.views.shapes import PageName
-from attestlab_dashboards import icons
+from attestlab_dashboards import icons, widgets
+from attestlab_dashboards.frame import describe_error
 from attestlab_dashboards.pages import Action, AnyAction, AnyPage, AnyPane, Notice, Pane, read_field
-from attestlab_dashboards.people import name_writer, read_people
+from attestlab_dashboards.people import list_people, name_writer
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.state import PageState
-from attestlab_dashboards.together.reports import Addressee, draw_report, mail_view, read_addressees, unmail_view
+from attestlab_dashboards.together.reports import (
+    Addressee,
+    draw_report,
+    list_addressees,
+    mail_view,
+    names_others,
+    unmail_view,
+)
 
+KEY: Final = "views"
 SHOWN_VIEWS: Final = 8  # of a group, before "more"
 _ON: Final = "on"  # what a browser sends of a checkbox that is set
 
@@ -45,15 +55,16 @@ class SavedViews:
 
 
 def load_views(lab: Lab, page: str) -> SavedViews:
-    """Load the views of a page."""
+    """Load the views of a page; the tenant's people are read where a line or a report names one of them."""
     views = sorted(lab.views.list(page=cast("PageName", page)), key=lambda view: (view.name.casefold(), str(view.id)))
-    viewer_id = str(lab.me().id)
-    owners = {str(view.owner_id) for view in views}
+    me = lab.me()
+    is_named = any(view.owner_id != me.id or names_others(view) for view in views)
+    people = list_people(lab) if is_named else []
     return SavedViews(
-        viewer_id,
+        str(me.id),
         views,
-        people=read_people(lab) if owners - {viewer_id} else {},
-        addressees=read_addressees(lab) if viewer_id in owners else (),
+        people={str(person.id): person.name for person in people},
+        addressees=list_addressees(me, people),
     )
 
 
@@ -82,6 +93,20 @@ def draw_views(saved: SavedViews, state: PageState) -> Markup:
         own=_draw_group("Yours", own, saved, shown),
         others=_draw_group("Shared with you", others, saved, shown),
         save=_draw_save(),
+    )
+
+
+def draw_unread_views(error: AttestLabError) -> Markup:
+    """Draw a menu that says why it has no views, and reads them again; none for a person who may not read them."""
+    if isinstance(error, PermissionDenied):
+        return NOTHING
+    return html(
+        '<details class="al-views" id="views"><summary class="chip">{icon}Views</summary><div class="al-views-menu">'
+        '<p class="bad">The saved views could not be read, so none can be opened or saved now.</p><p>{why}</p>{retry}'
+        "</div></details>",
+        icon=icons.draw("eye"),
+        why=describe_error(error),
+        retry=widgets.button("Retry", ev="retry", v=KEY, primary=True),
     )
 
 
@@ -233,7 +258,9 @@ def remove_view(lab: Lab, state: PageState, fields: Mapping[str, str]) -> Notice
 
 def make_views_pane(page: AnyPage) -> AnyPane:
     """Make the pane of a page's views; for a person who may not read views it stays empty."""
-    return Pane(key="views", load=_make_load(page.path), draw=draw_views, reads=(), is_optional=True)
+    return Pane(
+        key=KEY, load=_make_load(page.path), draw=draw_views, reads=(), is_optional=True, draw_unread=draw_unread_views
+    )
 
 
 def _make_load(page: str) -> Callable[[Lab, PageState], SavedViews]:

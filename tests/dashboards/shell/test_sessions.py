@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import cast
 
+import pytest
+
 from attestlab.core.errors import AttestLabError, AuthInvalid, Unavailable
 from attestlab_dashboards.cookies import CookieSeal
 from attestlab_dashboards.pages import Facts
 from attestlab_dashboards.service import PersonalDoor
-from attestlab_dashboards.sessions import CHECK_INTERVAL_S, IDLE_S, BrowserSessions
+from attestlab_dashboards.sessions import CHECK_INTERVAL_S, IDLE_S, BrowserSessions, read_or_close
 from support.dashboards.browser_sessions import FACTS, Door, begin
 
 MAX_ANSWER_S = 30.0  # of the service to one check, far above its usual time
@@ -118,6 +120,19 @@ def test_the_service_is_asked_once_about_a_session_that_it_refused_but_again_aft
         for _ in range(2):
             asyncio.run(reopen(sessions, cookie))
         assert (len(service.asked), sessions.find(cookie)) == (asked, None)
+
+
+@pytest.mark.parametrize("error", [Unavailable("away"), AuthInvalid(), RuntimeError("a mistake of ours")])
+def test_a_door_whose_facts_cannot_be_read_is_closed(error: Exception) -> None:
+    class Failing(Door):
+        def read_facts(self) -> Facts:
+            raise error
+
+    door = Failing()
+    with pytest.raises(type(error)):
+        read_or_close(cast(PersonalDoor, door))
+
+    assert door.closed
 
 
 def test_a_session_that_ended_here_for_good_is_not_opened_again() -> None:

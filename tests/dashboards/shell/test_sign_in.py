@@ -22,11 +22,14 @@ from attestlab.settings import Settings
 from attestlab_dashboards.configuration import Configuration, DemoPerson
 from attestlab_dashboards.page_list import PAGES
 from attestlab_dashboards.page_socket import PageSocket
+from attestlab_dashboards.pages import Facts
 from attestlab_dashboards.server import build_application
+from attestlab_dashboards.service import PersonalDoor
 from attestlab_dashboards.sessions import BrowserSessions
 from attestlab_dashboards.sign_in import COOKIE
 from attestlab_dashboards.throttle import Throttle
 from support import patient_http
+from support.dashboards.browser_sessions import Door
 from support.dashboards.demo_server import find_dashboards
 from support.dashboards.sockets import open_socket, serve_here, sign_in, token_of
 from support.processes import watch_process
@@ -296,6 +299,25 @@ def test_a_proxy_may_replace_the_host_of_the_portal(origin: str, status: int) ->
             return await asyncio.to_thread(patient_http.post, f"{url}/dash/sign-in", headers=headers, data=form)
 
     assert asyncio.run(press()).status_code == status
+
+
+def test_a_sign_in_whose_facts_cannot_be_read_says_so_and_begins_no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing(Door):
+        def read_facts(self) -> Facts:
+            raise Unavailable("The service took too long.")
+
+    door, sessions = Failing(), BrowserSessions()
+    monkeypatch.setattr(PersonalDoor, "sign_in", lambda *_args, **_options: door)
+
+    async def press() -> httpx.Response:
+        async with serve_here(build_application(DEMO, sessions, Throttle(600))) as url:
+            form = {"email": ADA.email, "password": "-"}
+            return await asyncio.to_thread(patient_http.post, f"{url}/dash/sign-in", headers={"Origin": url}, data=form)
+
+    answer = asyncio.run(press())
+
+    assert "so you are not signed in. The service took too long." in answer.text
+    assert (COOKIE in answer.cookies, len(sessions), door.closed) == (False, 0, True)
 
 
 @pytest.mark.parametrize(

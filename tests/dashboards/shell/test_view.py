@@ -330,6 +330,19 @@ def test_an_optional_pane_that_fails_changes_nothing(open_window: Callable[..., 
     assert len(usual.shown()) == 1
 
 
+def test_an_optional_pane_may_say_why_it_could_not_be_read(open_window: Callable[..., Window]) -> None:
+    def fail(_lab: Lab, _state: WordState) -> str:
+        raise Unavailable("The service stops.")
+
+    async def story() -> Window:
+        window = open_window(fail, is_optional=True, draw_unread=lambda error: html("Why: {error}", error=str(error)))
+        window.receive({"hello": ""})
+        await window.finish()
+        return window
+
+    assert asyncio.run(story()).shown() == ["Why: The service stops."]
+
+
 def test_a_pane_without_its_scope_is_not_even_loaded(open_window: Callable[..., Window]) -> None:
     loads = Loads()
 
