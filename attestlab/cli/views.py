@@ -22,6 +22,7 @@ view_commands = typer.Typer(no_args_is_help=True, help="Saved views: the filters
 annotation_commands = typer.Typer(no_args_is_help=True, help="Annotations: what happened at a time, in all charts.")
 _VIEW_FIELDS = ("id", "name", "page", "shared", "url")
 _ANNOTATION_FIELDS = ("id", "at", "until", "text")
+DEFAULT_HOUR = 7
 _PAGES = ("risk", "policy", "log", "issuers", "agents", "usage", "access")
 
 OwnerAddress = Annotated[
@@ -148,6 +149,95 @@ def view_delete(
     with report_errors(), _open_person(LabDoor(data, url, api_key, database_url, None), email, password) as lab:
         lab.views.remove(view)
     print_values({"id": view, "deleted": True}, as_json)
+
+
+@view_commands.command("schedule")
+def view_schedule(
+    view: Annotated[str, typer.Argument(metavar="ID", help="Id of the view, which `attestlab views list` prints.")],
+    every: Annotated[
+        str, typer.Option(metavar="PERIOD", help="day, week (on Mondays), or a day of the week such as friday.")
+    ],
+    to: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PERSON", help="Address or id of a member; may be repeated; default: yourself."),
+    ] = None,
+    hour: Annotated[
+        int, typer.Option("--at", parser=whole_number(0, 23), metavar="HOUR", help="Hour of the day, UTC.")
+    ] = DEFAULT_HOUR,
+    email: OwnerAddress = None,
+    password: OwnerPassword = None,
+    data: Folder = None,
+    url: UrlOption = None,
+    api_key: ApiKey = None,
+    database_url: DatabaseUrl = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Send a report of a view by mail every day or week, instead of what was set before.
+
+    Exit status: 0 it is set, 2 there is no such view, person or period, or refused.
+
+    Example: attestlab views schedule 01997f3a-... --every week --to sofia@registry.example --data lab
+    """
+    weekday = _read_weekday(every)
+    with report_errors(), _open_person(LabDoor(data, url, api_key, database_url, None), email, password) as lab:
+        readers = [_find_reader(lab, person) for person in to or [str(lab.me().id)]]
+        found = lab.views.schedule(view, weekday=weekday, hour=hour, recipients=readers)
+    print_values(found.to_dict() if as_json else _pick_schedule(found), as_json)
+
+
+def _read_weekday(every: str) -> int | None:
+    """Read how often a report is sent: None is every day."""
+    from attestlab.views.schedules.rules import WEEKDAYS  # its rules load what other commands do without
+
+    days = {"day": None, "week": 0, **{name.lower(): place for place, name in enumerate(WEEKDAYS)}}
+    if every.lower() not in days:
+        fail(f"{every[:40]!r} is no period. Give one of {', '.join(days)}.", UNUSABLE)
+    return days[every.lower()]
+
+
+def _find_reader(lab: Lab, person: str) -> str:
+    """Find the id of a person by their address; one's own needs no scope."""
+    if "@" not in person:
+        return person
+    me = lab.me()
+    is_own = person.strip().lower() == (me.email or "").lower()
+    return str(me.id if is_own else lab.people[person].id)
+
+
+def _pick_schedule(view: ViewHandle) -> dict[str, object]:
+    from attestlab.views.schedules.rules import describe_times
+
+    schedule = view.schedule
+    assert schedule is not None  # it was just set
+    return {
+        "id": str(view.id),
+        "name": view.name,
+        "sent": describe_times(schedule.weekday, schedule.hour),
+        "recipients": len(schedule.recipients),
+        "next": None if schedule.next_at is None else schedule.next_at.isoformat(),
+    }
+
+
+@view_commands.command("unschedule")
+def view_unschedule(
+    view: Annotated[str, typer.Argument(metavar="ID", help="Id of the view, which `attestlab views list` prints.")],
+    email: OwnerAddress = None,
+    password: OwnerPassword = None,
+    data: Folder = None,
+    url: UrlOption = None,
+    api_key: ApiKey = None,
+    database_url: DatabaseUrl = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Send no more reports of a view; the view stays.
+
+    Exit status: 0 none is sent any more, 2 there is no such view, or another person saved it.
+
+    Example: attestlab views unschedule 01997f3a-... --email sofia@registry.example --data lab
+    """
+    with report_errors(), _open_person(LabDoor(data, url, api_key, database_url, None), email, password) as lab:
+        lab.views.unschedule(view)
+    print_values({"id": view, "scheduled": False}, as_json)
 
 
 def annotate(

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from attestlab.cli.views import DEFAULT_HOUR
 from support.fork_server import run_command
 from support.server_process import ServerProcess
 
@@ -35,6 +39,53 @@ def test_a_view_is_saved_listed_and_deleted(door: Options, owner: Options) -> No
     assert table.stdout.splitlines()[0].split() == ["id", "name", "page", "shared", "url"]
     assert "Logins of a week" in table.stdout
     assert (deleted.returncode, saved["id"] in [view["id"] for view in left]) == (0, False)
+
+
+@pytest.fixture
+def view(door: Options, owner: Options) -> Iterator[str]:
+    """The id of a view of the owner, which is deleted after the test."""
+    saved = json.loads(run_command("views", "save", "Log of a day", "/dash/log", *owner, *door, "--json").stdout)
+    yield saved["id"]
+    run_command("views", "delete", saved["id"], *owner, *door)
+
+
+def read_schedule(view: str, *person: str) -> Any:
+    listed = json.loads(run_command("views", "list", *person, "--json").stdout)["items"]
+    return next(each["schedule"] for each in listed if each["id"] == view)
+
+
+def test_a_view_is_scheduled_and_unscheduled(door: Options, owner: Options, view: str, running: ServerProcess) -> None:
+    words = ("--every", "week", "--to", running.made["owner_email"], "--at", "6")
+    table = run_command("views", "schedule", view, *words, *owner, *door)
+    weekly = read_schedule(view, *owner, *door)
+    daily = json.loads(run_command("views", "schedule", view, "--every", "DAY", *owner, *door, "--json").stdout)
+    ended = run_command("views", "unschedule", view, *owner, *door)
+
+    assert table.returncode == 0, table.stderr
+    assert re.search(r"^sent +every Monday at 06:00 UTC$", table.stdout, re.M)
+    assert re.search(r"^recipients +1$", table.stdout, re.M)
+    assert (weekly["weekday"], weekly["hour"], len(weekly["recipients"])) == (0, 6, 1)
+    assert (daily["schedule"]["weekday"], daily["schedule"]["hour"]) == (None, DEFAULT_HOUR)
+    assert daily["schedule"]["recipients"] == weekly["recipients"], "by default the person who signed in"
+    assert (ended.returncode, read_schedule(view, *owner, *door)) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--every", "month"), "'month' is no period. Give one of day, week, monday"),
+        (("--every", "day", "--at", "24"), "'24' is no whole number from 0 to 23"),
+        (("--every", "friday", "--to", "unknown@people.example"), "No person 'unknown@people.example' is known"),
+    ],
+)
+def test_a_schedule_that_cannot_be_is_refused(
+    door: Options, owner: Options, view: str, words: tuple[str, ...], why: str
+) -> None:
+    refused = run_command("views", "schedule", view, *words, *owner, *door)
+
+    assert refused.returncode == 2
+    assert why in " ".join(refused.stderr.split())
+    assert read_schedule(view, *owner, *door) is None
 
 
 def test_views_need_a_person(door: Options) -> None:

@@ -207,6 +207,13 @@ def test_every_documented_command_exists():
     assert [words for words in rows if words not in existing] == [], "add the command to attestlab/cli/commands.py"
 
 
+def test_a_command_has_one_row():
+    """Two rows of a command contradict each other at the next change."""
+    rows = re.findall(r"^\| `(attestlab(?: [a-z][a-z-]*)+)", (DOCS / "operations.md").read_text(), re.MULTILINE)
+
+    assert [name for name in sorted(set(rows)) if rows.count(name) > 1] == ["attestlab verify"]  # a bundle, a badge
+
+
 def _commands(group: Any, words: str) -> list[str]:
     """The leaves of the tree of commands, as one types them."""
     if not hasattr(group, "commands"):
@@ -237,3 +244,13 @@ def test_plan_table_matches_the_plans():
 
 def _spelling_of(limit: int | None) -> str:
     return "-" if limit is None else str(limit)
+
+
+def test_a_change_stands_once_in_the_changelog():
+    """Two branches that bring the same bullet leave it twice, or one inside the other."""
+    unreleased = (ROOT / "CHANGELOG.md").read_text().partition("\n## [0.1.0]")[0]
+    begins = re.findall(r"^- (.{1,50})", unreleased, re.MULTILINE)
+
+    assert begins
+    assert [text for text in set(begins) if begins.count(text) > 1] == []
+    assert re.findall(r"^(?:- +-|[ \t]+-) .*", unreleased, re.MULTILINE) == []

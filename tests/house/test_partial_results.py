@@ -334,6 +334,8 @@ COMMANDS = {
     "views list": Kind.BOUNDED,
     "views save": None,
     "views delete": None,
+    "views schedule": None,
+    "views unschedule": None,
     "annotate": None,
     "annotations list": Kind.WHOLE,
     "annotations remove": None,
