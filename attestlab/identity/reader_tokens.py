@@ -7,6 +7,7 @@ with each request: they end with the account, and change with the role. It opens
 from __future__ import annotations
 
 import hmac
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -68,7 +69,7 @@ class ReaderTokens:
             person = store.find_person(connection, user_id)
         if person is None or not role_rules.is_active(person.status):
             raise AuthInvalid
-        return caller_of(person, _NO_SESSION, expires_at)
+        return replace(caller_of(person, _NO_SESSION, expires_at), only_reads=True)
 
     def _verify(self, token: str) -> tuple[UUID, int]:
         try:

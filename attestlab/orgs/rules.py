@@ -169,6 +169,7 @@ class Caller:
     actor_name: str = field(default="", repr=False)  # of an agent; others have theirs in the records
     agent_scopes: tuple[str, ...] = field(default=(), repr=False)  # of an agent's session, also those of tool servers
     on_behalf_of: UUID | None = None  # the person for whom an agent acts
+    only_reads: bool = False  # the service draws a report for the person, who does nothing themselves
 
     @property
     def attribution(self) -> Mapping[str, object]:

@@ -180,12 +180,21 @@ class Simulations:
         )
 
     def save(self, report: ComposedReport, *, caller: Caller, tx: Transaction | None = None) -> SignedReport:
-        """Store a report, so that an activation may name it."""
+        """Store a report, so that an activation may name it.
+
+        For a caller who only reads it is signed and not stored: a mailed page that replays a policy is neither a deed
+        of its reader nor a check before an activation.
+        """
+        if caller.only_reads:
+            return self._sign(report)
         with self.storage.write(tx) as tx:
             policy_id = None if report.policy_id is None else str(report.policy_id)
             facts = {"policy_id": policy_id, "document_digest": report.document_digest}
             deed = AuditContext(caller.tenant_id, caller, "simulation_report.create", report.made_at, facts)
             audited_write.insert(tx, store.reports, report.to_record(caller.actor_id), deed)
+        return self._sign(report)
+
+    def _sign(self, report: ComposedReport) -> SignedReport:
         return SignedReport(report.digest, report.content, self.key.sign(report.content, typ=TYP))
 
     def has_long_history(self, caller: Caller) -> bool:

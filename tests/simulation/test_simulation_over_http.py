@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from threading import Event
 from typing import Any
+from uuid import UUID
 
 import duckdb
 import httpx
@@ -21,7 +23,10 @@ from attestlab.core.limits.concurrency import ConcurrencyLimit
 from attestlab.installation import Installation
 from attestlab.lake.service import Lake
 from attestlab.orgs.rules import Caller, Plan
+from attestlab.policy.formats.toml import parse_body
 from attestlab.simulation import service
+from attestlab.simulation.shapes import SimulateIn
+from attestlab.simulation.signing import SignedReport
 from attestlab.simulation.store import reports
 from support.in_process_server import serve_in_thread
 from support.lake import corrupt_parquet
@@ -174,6 +179,28 @@ def test_report_signature_is_publicly_verifiable(tenant_clients: TenantClients, 
     assert verified.jose_header == {"alg": "EdDSA", "kid": jwk["kid"], "typ": "simulation-report+jws"}
     assert (kept["report"]["decided"], kept["signature"]) == (5, made["signature"])
     assert {name: made[name] for name in kept["report"]} == kept["report"]
+
+
+def test_a_report_that_is_drawn_for_a_person_is_no_deed_of_theirs(
+    tenant_clients: TenantClients, key: httpx.Client
+) -> None:
+    lab = tenant_clients.lab
+    person, client = tenant_clients.person("admin")
+    client.close()
+    now = lab.clock.now()
+    reader = lab.identity.readers.authenticate(lab.identity.readers.issue(UUID(person), now=now), now=now)
+
+    drawn, made = (make_report(lab, caller) for caller in (reader, replace(reader, only_reads=False)))
+
+    trail = key.get("/v1/audit/events", params={"action": "simulation_report.create"}).json()["items"]
+    assert [line["metadata"]["document_digest"] for line in trail] == [parse_body(RAW).digest]
+    assert key.get(f"/v1/policies/simulations/{made.digest}").status_code == 200
+    assert key.get(f"/v1/policies/simulations/{drawn.digest}").status_code == 404
+
+
+def make_report(lab: Installation, caller: Caller) -> SignedReport:
+    run = lab.simulations.run(parse_body(RAW), SimulateIn.model_validate({"policy": RAW}), caller=caller)
+    return lab.simulations.save(run.report, caller=caller)
 
 
 def test_policy_is_simulated_and_activated_end_to_end(tenant_clients: TenantClients, key: httpx.Client) -> None:
