@@ -18,19 +18,22 @@ from attestlab.core.db.foreseen_reads import ForeseenRead
 from attestlab.core.db.tables import Execute
 from attestlab.core.db.transaction import Transaction
 from attestlab.core.errors import NotFound
-from attestlab.orgs.store import ADDRESSES_CHANGED, IS_ACTIVE, IS_THERE, users
+from attestlab.orgs.rules import Realm
+from attestlab.orgs.store import ADDRESSES_CHANGED, IS_ACTIVE, IS_THERE, tenants, users
 
 
 class Recipient(NamedTuple):
     """Who gets an attestation: the address for the mail, the account if there is one, and the username if named so.
 
-    Someone who is invited to a team has no account yet, and opens one by the mail of the team.
+    A consumer's account has an inbox; one in a team has none. Someone who is invited to a team has no account yet, and
+    opens one by the mail of the team.
     """
 
     address: str
     account_id: UUID | None
     username: str | None = None
     is_invited: bool = False
+    has_inbox: bool = False
 
 
 class KnownPerson(NamedTuple):
@@ -38,6 +41,7 @@ class KnownPerson(NamedTuple):
 
     id: UUID
     has_account: bool
+    is_consumer: bool
     invited_until: datetime | None = None
 
     @property
@@ -52,13 +56,13 @@ _further = account_store.addresses
 def _build_query(wanted: object) -> CompoundSelect[str, UUID, bool, datetime]:
     """Build the query of the people with a primary, a verified further or an invited address."""
     until = users.c.invited_until
-    primary = select(users.c.email, users.c.id, IS_ACTIVE, until).where(users.c.email == wanted, IS_THERE)
-    further = select(_further.c.email, _further.c.user_id, true(), until).join(users, users.c.id == _further.c.user_id)
-    invited = select(users.c.invited_address, users.c.id, false(), until)
+    primary = select(users.c.email, users.c.id, IS_ACTIVE, tenants.c.realm == Realm.CONSUMER.value, until)
+    further = select(_further.c.email, _further.c.user_id, true(), true(), until)  # of consumers alone
+    invited = select(users.c.invited_address, users.c.id, false(), false(), until)
     return union_all(
-        primary,
+        primary.join(tenants, tenants.c.id == users.c.tenant_id).where(users.c.email == wanted, IS_THERE),
         invited.where(users.c.invited_address == wanted, users.c.invitation_sha256.is_not(None)),
-        further.where(
+        further.join(users, users.c.id == _further.c.user_id).where(
             _further.c.email == wanted,
             _further.c.verified_at.is_not(None),
             _further.c.removed_at.is_(None),
@@ -90,7 +94,7 @@ def find_by_address(tx: Transaction, address: str, *, at: datetime) -> Recipient
     """Find the recipient with an address, which is in lower case, at the time of the delivery."""
     person = _find_person(tx.exec, address) if ADDRESSES_CHANGED in tx.cache else PEOPLE.get(tx, address)
     if person is not None and person.has_account:
-        return Recipient(address, person.id)
+        return Recipient(address, person.id, has_inbox=bool(person.is_consumer))
     until = None if person is None else person.invited_until
     return Recipient(address, None, is_invited=until is not None and at < until)
 
@@ -104,4 +108,4 @@ def find_by_username(tx: Transaction, username: str) -> Recipient:
     account = account_store.find_account_by_username(tx.exec, username)
     if account is None:
         raise NotFound("account with the username", username)
-    return Recipient(account.email, account.id, username)
+    return Recipient(account.email, account.id, username, has_inbox=True)

@@ -138,7 +138,8 @@ class Deliveries:
         issuer_name, link = _get_issuer_name(tx, item), self._mailed_link(item.attestation_id)
         address = recipient.address
         if item.user_id is not None or recipient.is_invited:  # who joins a team by its mail needs no second account
-            message = notification_mail(link, issuer_name=issuer_name)
+            inbox_item = f"{self.mails.portal_url}/inbox/{item.id}" if recipient.has_inbox else None
+            message = notification_mail(link, inbox_item, issuer_name=issuer_name)
         else:
             invitation = invite(
                 tx,
@@ -234,13 +235,18 @@ def _get_issuer_name(tx: Transaction, item: InboxItemRecord) -> str:
     return name or issuer_store.get(tx.exec, item.issuer_id, tenant_id=item.tenant_id).name
 
 
-def notification_mail(link: str, *, issuer_name: str) -> MailText:
-    """Return the mail for a recipient who has an account, or gets one by the invitation to a team."""
+def notification_mail(link: str, inbox_item: str | None, *, issuer_name: str) -> MailText:
+    """Return the mail for a recipient who has an account, or gets one by the invitation to a team.
+
+    `inbox_item` is the address of the item; a person of a team has no inbox.
+    """
+    own = f"You find it in your inbox, too, where you can decline it:\n\n{inbox_item}\n\n" if inbox_item else ""
     return MailText(
         f"{name_in_subject(issuer_name)} has issued an attestation to you",
         f"{issuer_name} has issued an attestation to you. See it, and check it, here:\n\n"
         f"{link}\n\n"
-        "Anyone with this link can see what it says.\n",
+        f"{own}"
+        f"Anyone with {'the first' if inbox_item else 'this'} link can see what it says.\n",
     )
 
 

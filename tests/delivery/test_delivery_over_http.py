@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -71,6 +72,30 @@ def test_a_recipient_with_an_account_gets_it_immediately_with_a_mail(registry: R
     assert f"{registry.lab.portal_url}/a/{minted['id']}?k=" in text
     assert minted["share_url"] in text
     assert "/signup?token=" not in text
+
+
+@pytest.mark.both_engines
+def test_the_mail_leads_a_consumer_to_the_item_of_their_inbox(registry: Registry) -> None:
+    ada = registry.lab.orgs.add_consumer("ada@people.example", PASSWORD, name="Ada")
+
+    item = registry.delivery_of(registry.mint_for(ada.email)).json()["items"][0]
+
+    ((_, _, text),) = registry.letters()
+    (path,) = re.findall(rf"^{re.escape(registry.lab.portal_url)}(/inbox/[0-9a-f-]{{36}})$", text, re.M)
+    opened = registry.client.get(path)
+    assert path == f"/inbox/{item['id']}"
+    assert (opened.status_code, opened.headers["location"]) == (303, f"../signin?next=inbox/{item['id']}")
+
+
+def test_the_mail_to_a_person_of_a_team_names_no_inbox_which_they_do_not_have(registry: Registry) -> None:
+    team = registry.lab.orgs.create_tenant("Other", plan=Plan.FREE)
+
+    shown = registry.delivery_of(registry.mint_for(team.owner_email)).json()
+
+    ((_, _, text),) = registry.letters()
+    assert shown["delivery_state"] == "DELIVERED"
+    assert "inbox" not in text
+    assert "Anyone with this link can see" in text
 
 
 @pytest.mark.both_engines

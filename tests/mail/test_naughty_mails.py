@@ -41,7 +41,7 @@ HEADERS += ["Content-Transfer-Encoding"]
 COMMANDS: Final = re.compile(rb"(?:EHLO|MAIL|RCPT|DATA|QUIT)\b[^\r\n]*\r\n", re.IGNORECASE)
 URL = "https://lab.example/a"
 MAILS: dict[str, Callable[[str], MailText]] = {
-    "delivery": lambda text: deliveries.notification_mail(URL, issuer_name=text),
+    "delivery": lambda text: deliveries.notification_mail(URL, URL, issuer_name=text),
     "delivery to an unknown address": lambda text: deliveries.invitation_mail(
         URL, URL, issuer_name=text, recipient="ada@people.example"
     ),

@@ -13,7 +13,7 @@ from support.in_process_server import serve_in_thread
 from support.mailed_links import MailedLinks, read_mails
 
 PORTAL = "https://portal.example/attest"
-PAGES = ("/verify-email?", "/reset-password?", "/signup?", "/invitations/accept?", "/a/")
+PAGES = ("/verify-email?", "/reset-password?", "/signup?", "/invitations/accept?", "/a/", "/inbox/")
 
 
 @pytest.mark.both_engines
