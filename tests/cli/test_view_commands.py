@@ -77,6 +77,7 @@ def test_a_view_is_scheduled_and_unscheduled(door: Options, owner: Options, view
         (("--every", "day", "--at", "24"), "'24' is no whole number from 0 to 23"),
         (("--every", "friday", "--to", "unknown@people.example"), "No person 'unknown@people.example' is known"),
     ],
+    ids=["period", "hour", "person"],
 )
 def test_a_schedule_that_cannot_be_is_refused(
     door: Options, owner: Options, view: str, words: tuple[str, ...], why: str
