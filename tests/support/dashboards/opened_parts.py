@@ -40,6 +40,11 @@ def ask_about_key(page: Page) -> None:
     mouse.press("Report as lost", "[data-pane=who]")
 
 
+def open_at_once(target: str) -> Callable[[Page], None]:
+    """Return what opens a part that the page holds already, without asking the server."""
+    return lambda page: Mouse(page).click(target, redraws=False)
+
+
 def open_menus(page: Page) -> None:
     """Open each menu of a pane, and that of the person, by the keyboard: an open menu may lie over the next."""
     for menu in page.locator("details:visible > summary").all():
@@ -49,6 +54,9 @@ def open_menus(page: Page) -> None:
 OPENED: Final[Mapping[str, tuple[str, Callable[[Page], None]]]] = {
     "an entity": ("risk?kind=user", open_first("[data-pane=who] tr[data-row] button.al-open")),
     "menus": ("risk", open_menus),
+    "saved views": ("risk", open_at_once("[data-pane=views] summary")),
+    "an annotation": ("risk", open_at_once("[data-pane=when] [data-annotate]")),
+    "a range to compare with": ("risk", open_at_once("#range-compare > summary")),
     "a dialog of activation": ("policy", open_first("[data-pane=activation] button[data-ev=dialog]")),
     "a draft with an error": ("policy?policy=new&category=MINT", open_menus),
     "an entry": ("log", open_first("[data-pane=entries] tr[data-row] button.al-open")),
