@@ -58,13 +58,14 @@ def load_views(lab: Lab, page: str) -> SavedViews:
     """Load the views of a page; the tenant's people are read where a line or a report names one of them."""
     views = sorted(lab.views.list(page=cast("PageName", page)), key=lambda view: (view.name.casefold(), str(view.id)))
     me = lab.me()
-    is_named = any(view.owner_id != me.id or names_others(view) for view in views)
+    own = [view for view in views if view.owner_id == me.id]
+    is_named = len(own) < len(views) or any(map(names_others, own))
     people = list_people(lab) if is_named else []
     return SavedViews(
         str(me.id),
         views,
         people={str(person.id): person.name for person in people},
-        addressees=list_addressees(me, people),
+        addressees=list_addressees(me, people) if own else (),
     )
 
 
