@@ -209,7 +209,7 @@ def test_the_token_is_not_in_the_log_of_the_server(server: ServerProcess) -> Non
 def test_every_link_in_a_mail_is_a_page(
     visitor: httpx.Client, clients: TenantClients, lab: Installation, token: str
 ) -> None:
-    """Of invitations, and of attestations to a person with and without an account."""
+    """Of invitations, and of attestations to a person with and without an account; an inbox asks for the sign-in."""
     lab.orgs.add_consumer("bob@people.example", PASSWORD, name="Bob")
     with clients.with_key(*Scope) as key:
         issuer = register_issuer(key)
@@ -217,10 +217,12 @@ def test_every_link_in_a_mail_is_a_page(
             assert mint(key, make_mint_body(issuer, recipient_email=recipient)).status_code == 201
 
     links = {link for text in read_mails(lab) for link in re.findall(rf"{re.escape(lab.portal_url)}\S*", text)}
-    opened = {link: visitor.get(link.removeprefix(lab.portal_url)) for link in links}
+    opened = {link: visitor.get(link.removeprefix(lab.portal_url), follow_redirects=True) for link in links}
 
     assert {answer.status_code for answer in opened.values()} == {200}
-    assert {urlsplit(link).path.split("/")[1] for link in links} == {"invitations", "a", "signup"}
+    assert {urlsplit(link).path.split("/")[1] for link in links} == {"invitations", "a", "signup", "inbox"}
+    moved = {urlsplit(link).path.split("/")[1]: answer.url.path for link, answer in opened.items() if answer.history}
+    assert moved == {"inbox": "/signin"}
     assert all(answer.headers["Content-Type"].startswith("text/html") for answer in opened.values())
 
 
