@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from gate.costs import LISTED_FROM_S, Costs, Form
 
-CHEAP_BELOW_S = 0.3
+CHEAP_BELOW_S = 0.2
 MATRIX_CASES = 5  # a function with this many cases of `LISTED_FROM_S` and more keeps three in `make test`
 SHARD_S = 480.0  # processor seconds of a shard's own tests; what is left of its limit is for folders that changed
 MAX_UNIT_S = 60.0
