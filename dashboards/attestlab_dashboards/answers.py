@@ -80,12 +80,15 @@ class Answers:
         async with self._slots:
             if cancellations != self._cancellations:
                 raise VerbCancelled("The load was cancelled before it began.")
-            call = VerbCall(asyncio.get_running_loop())
-            self._calls.add(call)
-            try:
-                return await run_in_thread(lambda: call.run(lambda: pane.load(self._lab, state)))
-            finally:
-                self._calls.discard(call)
+            return await self._ask(pane, state)
+
+    async def _ask(self, pane: AnyPane, state: Any) -> Any:
+        call = VerbCall(asyncio.get_running_loop())
+        self._calls.add(call)
+        try:
+            return await run_in_thread(lambda: call.run(lambda: pane.load(self._lab, state)))
+        finally:
+            self._calls.discard(call)
 
     def _forget_failed(self, key: Key, done: asyncio.Task[Any]) -> None:
         if (done.cancelled() or done.exception() is not None) and self._loading.get(key) is done:

@@ -45,6 +45,8 @@ class Pane(Generic[S, D]):
     of `copy_sql` can be copied as Python too, unless `copy_python` writes other Python. What `remember` returns, the
     browser remembers for the next visit of the page; an empty text changes nothing.
 
+    The answer of a pane that `is_common` is the same for all people of a tenant with equal rights, so they share it.
+
     A pane that `is_tool` works for the person at the page alone, such as a check of a file; no still has it.
 
     A load that `is_long` shows how long it has taken, with what it has to do in the words of `expects`, and a button
@@ -69,6 +71,7 @@ class Pane(Generic[S, D]):
     is_optional: bool = False
     draw_unread: Callable[[AttestLabError], Markup] | None = None
     is_tool: bool = False
+    is_common: bool = False
 
     def compose_sql(self, state: S) -> str | None:
         """Compose the query of the pane, to copy; None if it is no query."""

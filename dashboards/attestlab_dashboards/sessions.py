@@ -18,6 +18,7 @@ from typing import Final, Protocol
 
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab.identity.rules import MAX_BROWSER_IDLE
+from attestlab_dashboards.common_answers import CommonAnswers
 from attestlab_dashboards.cookies import CookieSeal
 from attestlab_dashboards.pages import Facts
 from attestlab_dashboards.service import PersonalDoor
@@ -48,13 +49,17 @@ class OpenPage(Protocol):
 
 @dataclass(eq=False)
 class BrowserSession:
-    """A signed-in browser. `handle` names the session in pages; unlike the cookie it opens nothing by itself."""
+    """A signed-in browser. `handle` names the session in pages; unlike the cookie it opens nothing by itself.
+
+    `common` are the answers that it shares with the other sessions.
+    """
 
     handle: str
     door: PersonalDoor = field(repr=False)
     facts: Facts
     address: str
     used_at: float = field(default_factory=time.monotonic)
+    common: CommonAnswers = field(default_factory=CommonAnswers, repr=False)
     views: set[OpenPage] = field(default_factory=set, repr=False)
     sockets: set[OpenPage] = field(default_factory=set, repr=False)
 
@@ -77,6 +82,7 @@ class BrowserSessions:
         self._now = now
         self._seal = seal or CookieSeal()
         self._open_door = open_door
+        self._common = CommonAnswers()
         self._reopening: dict[bytes, asyncio.Task[None]] = {}
         self._refused: dict[bytes, None] = {}
         self._by_cookie: dict[bytes, BrowserSession] = {}
@@ -117,7 +123,7 @@ class BrowserSessions:
     def _keep(self, key: bytes, door: PersonalDoor, facts: Facts, address: str) -> None:
         if len(self._by_cookie) >= MAX_SESSIONS:
             self.end(min(self._by_cookie.values(), key=lambda session: session.used_at))
-        session = BrowserSession(secrets.token_hex(16), door, facts, address, self._now())
+        session = BrowserSession(secrets.token_hex(16), door, facts, address, self._now(), self._common)
         self._by_cookie[key] = self._by_handle[session.handle] = session
 
     def _refuse(self, key: bytes) -> None:

@@ -22,7 +22,8 @@ from attestlab import Lab
 from attestlab.client.asynchronous.calls import VerbCancelled
 from attestlab.core.errors import AttestLabError, AuthInvalid
 from attestlab_dashboards import assets, frame, icons, suggestions
-from attestlab_dashboards.answers import Answers, run_in_thread, run_verb
+from attestlab_dashboards.answers import run_in_thread, run_verb
+from attestlab_dashboards.common_answers import SharingAnswers
 from attestlab_dashboards.pages import NO_SHARED_PARTS, AnyAction, AnyPage, AnyPane, SharedParts
 from attestlab_dashboards.safe import html
 from attestlab_dashboards.sessions import BrowserSession
@@ -90,7 +91,7 @@ class DashboardView(pn.viewable.Viewer):
         self._counted = [each for each in pages if each.count_waiting and each.is_open_to(session.facts)]
         self._watching: asyncio.Task[None] | None = None
         self._lab = session.door.cancellable_lab() if page.has_long_loads else session.door.lab()
-        self._answers = Answers(self._lab)
+        self._answers = SharingAnswers(self._lab, session.common)
         self._tasks: set[asyncio.Task[None]] = set()
         self._memory = ""
         sheets = [assets.address(name) for name in ("look.css", f"{page.path}.css")]

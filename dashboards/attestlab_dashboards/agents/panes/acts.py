@@ -143,4 +143,5 @@ PANE: Final = Pane(
     scope=Scope.AUDIT_READ.value,
     copy_sql=write_acts_sql,
     export=export_acts,
+    is_common=True,
 )

@@ -49,4 +49,5 @@ PANE: Final = Pane(
     draw=draw_answer,
     reads=FILTERS,
     scope=Scope.AGENTS_READ.value,
+    is_common=True,
 )

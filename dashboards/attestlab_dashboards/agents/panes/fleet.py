@@ -176,4 +176,5 @@ PANE: Final = Pane(
     scope=Scope.AGENTS_READ.value,
     copy_sql=write_listing_sql,
     export=export_listing,
+    is_common=True,
 )

@@ -54,4 +54,6 @@ def _draw_finding(label: str, finding: str, counts: FleetCounts, state: AgentsSt
     )
 
 
-PANE: Final = Pane(key="kpis", load=load_overview, draw=draw_tiles, reads=FILTERS, scope=Scope.AGENTS_READ.value)
+PANE: Final = Pane(
+    key="kpis", load=load_overview, draw=draw_tiles, reads=FILTERS, scope=Scope.AGENTS_READ.value, is_common=True
+)

@@ -156,4 +156,5 @@ PANE: Final = Pane(
     scope=Scope.AGENTS_READ.value,
     copy_sql=write_review_sql,
     export=export_review,
+    is_common=True,
 )

@@ -143,4 +143,5 @@ PANE: Final = Pane(
     scope=Scope.AGENTS_READ.value,
     copy_sql=write_sessions_sql,
     export=export_sessions,
+    is_common=True,
 )

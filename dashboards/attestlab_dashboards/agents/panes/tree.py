@@ -167,4 +167,5 @@ PANE: Final = Pane(
     scope=Scope.AGENTS_READ.value,
     copy_sql=write_tree_sql,
     export=export_tree,
+    is_common=True,
 )

@@ -129,4 +129,5 @@ PANE: Final = Pane(
     scope=Scope.ISSUERS_READ.value,
     copy_sql=write_drift_sql,
     export=export_drift,
+    is_common=True,
 )

@@ -244,4 +244,5 @@ PANE: Final = Pane(
     scope=Scope.ATTESTATIONS_READ.value,
     copy_sql=write_inbox_sql,
     export=export_inbox,
+    is_common=True,
 )

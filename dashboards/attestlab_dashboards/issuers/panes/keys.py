@@ -254,4 +254,5 @@ PANE: Final = Pane(
     scope=Scope.ISSUERS_READ.value,
     copy_sql=write_lanes_sql,
     export=export_lanes,
+    is_common=True,
 )

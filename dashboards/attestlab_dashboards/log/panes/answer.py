@@ -131,4 +131,5 @@ PANE: Final = Pane(
     load=load_answer,
     draw=draw_answer,
     reads=(*COMPARED, *EVIDENCE),
+    is_common=True,
 )

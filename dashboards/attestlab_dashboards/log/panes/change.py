@@ -286,4 +286,5 @@ PANE: Final = Pane(
     copy_python=copy_proof_python,
     export=export_change,
     remember=remember_head,
+    is_common=True,
 )

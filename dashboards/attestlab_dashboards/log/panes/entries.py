@@ -255,4 +255,5 @@ PANE: Final = Pane(
     reads=("type", "issuer", "page", "looked"),
     copy_sql=copy_entries_sql,
     export=select_entries,
+    is_common=True,
 )

@@ -179,4 +179,5 @@ PANE: Final = Pane(
     reads=("looked",),
     copy_sql=copy_growth_sql,
     export=select_growth,
+    is_common=True,
 )

@@ -134,4 +134,5 @@ PANE: Final = Pane(
     load=load_tiles,
     draw=draw_tiles_and_examples,
     reads=COMPARED,
+    is_common=True,
 )

@@ -303,4 +303,5 @@ PANE: Final = Pane(
     reads=EVIDENCE,
     copy_python=copy_path_python,
     export=export_path,
+    is_common=True,
 )

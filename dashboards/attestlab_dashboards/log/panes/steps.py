@@ -266,4 +266,5 @@ PANE: Final = Pane(
     reads=EVIDENCE,
     copy_python=copy_steps_python,
     export=export_steps,
+    is_common=True,
 )

@@ -245,4 +245,5 @@ PANE: Final = Pane(
     draw=draw_answer,
     reads=PERIOD,
     copy_sql=copy_answer_sql,
+    is_common=True,
 )

@@ -189,4 +189,5 @@ PANE: Final = Pane(
     reads=READS,
     copy_sql=copy_cases_sql,
     export=export_cases,
+    is_common=True,
 )

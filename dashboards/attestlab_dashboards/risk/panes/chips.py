@@ -117,4 +117,5 @@ PANE: Final = Pane(
     draw=draw_named_chips,
     reads=("window", "about"),
     is_optional=True,
+    is_common=True,
 )

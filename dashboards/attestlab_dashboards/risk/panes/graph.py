@@ -333,4 +333,5 @@ PANE: Final = Pane(
     reads=READS,
     copy_python=copy_graph_python,
     export=export_links,
+    is_common=True,
 )

@@ -91,4 +91,5 @@ PANE: Final = Pane(
     draw=draw_kpis,
     reads=READS,
     copy_sql=copy_overview_sql,
+    is_common=True,
 )

@@ -108,4 +108,5 @@ PANE: Final = Pane(
     reads=READS,
     copy_sql=copy_overview_sql,
     export=export_signals,
+    is_common=True,
 )

@@ -230,4 +230,5 @@ PANE: Final = Pane(
     is_long=True,
     expects=describe_work,
     export=export_curve,
+    is_common=True,
 )

@@ -356,4 +356,5 @@ PANE: Final = Pane(
     reads=READS,
     copy_sql=copy_entities_sql,
     export=export_entities,
+    is_common=True,
 )

@@ -87,4 +87,6 @@ def _draw_remedy(report: UsageReport, meter: str) -> Markup:
     )
 
 
-PANE: Final = Pane(key="answer", load=load_report, draw=draw_answer, reads=(), scope=Scope.BILLING_READ.value)
+PANE: Final = Pane(
+    key="answer", load=load_report, draw=draw_answer, reads=(), scope=Scope.BILLING_READ.value, is_common=True
+)

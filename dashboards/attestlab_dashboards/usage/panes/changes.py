@@ -183,4 +183,5 @@ PANE: Final = Pane(
     scope=Scope.BILLING_WRITE.value,
     copy_python=write_previews_python,
     export=export_effects,
+    is_common=True,
 )

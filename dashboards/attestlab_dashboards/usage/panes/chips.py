@@ -61,4 +61,4 @@ def _list_removable(today: date | None, state: UsageState) -> Iterator[tuple[str
         yield "days", state.find_days(today).words if today else _write_span(state.days)
 
 
-PANE: Final = Pane(key="chips", load=load_today, draw=draw_dated_filters, reads=(), is_optional=True)
+PANE: Final = Pane(key="chips", load=load_today, draw=draw_dated_filters, reads=(), is_optional=True, is_common=True)

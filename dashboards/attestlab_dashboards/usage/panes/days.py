@@ -156,4 +156,5 @@ PANE: Final = Pane(
     scope=Scope.BILLING_READ.value,
     copy_sql=write_days_sql,
     export=export_days,
+    is_common=True,
 )

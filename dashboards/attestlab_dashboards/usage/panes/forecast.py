@@ -215,4 +215,5 @@ PANE: Final = Pane(
     scope=Scope.BILLING_READ.value,
     copy_sql=write_looked_sql,
     export=export_looked,
+    is_common=True,
 )

@@ -128,4 +128,5 @@ PANE: Final = Pane(
     scope=Scope.BILLING_READ.value,
     copy_sql=write_invoices_sql,
     export=export_invoices,
+    is_common=True,
 )

@@ -107,4 +107,6 @@ def _of(item: ResourceUseOut) -> Markup:
     return html("{used} <small>{of}</small>", used=count(item.used), of=of)
 
 
-PANE: Final = Pane(key="kpis", load=load_report, draw=draw_tiles, reads=(), scope=Scope.BILLING_READ.value)
+PANE: Final = Pane(
+    key="kpis", load=load_report, draw=draw_tiles, reads=(), scope=Scope.BILLING_READ.value, is_common=True
+)

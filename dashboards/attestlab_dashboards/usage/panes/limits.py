@@ -113,4 +113,5 @@ PANE: Final = Pane(
     scope=Scope.BILLING_READ.value,
     copy_python=write_uses_python,
     export=export_uses,
+    is_common=True,
 )

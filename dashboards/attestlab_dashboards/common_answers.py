@@ -1,0 +1,150 @@
+"""Answers that people of a tenant share: who asks the same with the same rights within seconds gets the same answer.
+
+Only panes that declare it take part (`Pane.is_common`): their answers depend on the rights of who asked, not on who
+that is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Final, NamedTuple, Self
+
+from attestlab import Lab
+from attestlab.client.asynchronous.calls import VerbCancelled
+from attestlab_dashboards.answers import Answers, Key, key_of, run_verb
+from attestlab_dashboards.pages import AnyPane
+
+MAX_AGE_S: Final = 5.0  # of an answer; so old are the newest rows of the lake at most, too
+MAX_ANSWERS: Final = 256
+RIGHTS_AGE_S: Final = 1.0  # the panes of one click read them once
+
+
+class Rights(NamedTuple):
+    """What an answer depends on besides the question: people with equal rights get equal answers."""
+
+    tenant_id: str
+    roles: frozenset[str]
+    scopes: frozenset[str]
+
+    @classmethod
+    def read(cls, lab: Lab) -> Self:
+        """Read the rights that a lab's caller has now.
+
+        Raises:
+            AuthInvalid: the session of the caller has ended.
+        """
+        me = lab.me()
+        return cls(str(me.tenant_id), frozenset(me.roles), frozenset(me.credential.scopes))
+
+
+@dataclass
+class _Answer:
+    loading: asyncio.Task[Any]
+    began_at: float
+    ended_at: float = inf
+
+
+class CommonAnswers:
+    """The newest answers of all windows of this process, by rights and question. Its methods run on the event loop."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.now = now
+        self._answers: OrderedDict[tuple[Rights, Key], _Answer] = OrderedDict()
+
+    def find(self, rights: Rights, question: Key, *, since: float) -> asyncio.Task[Any] | None:
+        """Find an answer that is loading, or was loaded in the last 5 s; its load began at `since` or later."""
+        found = self._answers.get((rights, question))
+        if found is None or found.began_at < since or found.ended_at < self.now() - MAX_AGE_S:
+            return None
+        return found.loading
+
+    def keep(self, rights: Rights, question: Key, loading: asyncio.Task[Any]) -> None:
+        """Keep an answer that begins to load now; one that fails is forgotten, and so are those kept longest."""
+        key, answer = (rights, question), _Answer(loading, self.now())
+        self._drop_old()
+        self._answers[key] = answer
+        self._answers.move_to_end(key)
+        loading.add_done_callback(lambda _done: self._end(key, answer))
+        while len(self._answers) > MAX_ANSWERS:
+            self._answers.popitem(last=False)
+
+    def _drop_old(self) -> None:
+        oldest = self.now() - MAX_AGE_S
+        for key in [key for key, answer in self._answers.items() if answer.ended_at < oldest]:
+            del self._answers[key]
+
+    def _end(self, key: tuple[Rights, Key], answer: _Answer) -> None:
+        answer.ended_at = self.now()
+        has_failed = answer.loading.cancelled() or answer.loading.exception() is not None
+        if has_failed and self._answers.get(key) is answer:
+            del self._answers[key]
+
+
+class SharingAnswers(Answers):
+    """The answers of one window, which takes what another one has loaded for the same rights.
+
+    It takes nothing whose load began before the window was opened or last wrote something: who opens a page, or
+    changes something, sees what is there now.
+    """
+
+    def __init__(self, lab: Lab, common: CommonAnswers) -> None:
+        super().__init__(lab)
+        self._common = common
+        self._since = common.now()
+        self._waits: set[asyncio.Future[Any]] = set()
+        self._rights: asyncio.Task[Rights] | None = None
+        self._rights_at = -inf
+
+    def forget(self, pane: AnyPane, state: Any) -> None:
+        super().forget(pane, state)
+        self._since = self._common.now()
+
+    def clear(self) -> None:
+        super().clear()
+        self._since = self._common.now()
+
+    def cancel(self) -> None:
+        super().cancel()
+        for waiting in self._waits:
+            waiting.cancel()
+
+    async def _ask(self, pane: AnyPane, state: Any) -> Any:
+        if not pane.is_common:
+            return await super()._ask(pane, state)
+        rights, question = await self._read_rights(), key_of(pane, state)
+        other = self._common.find(rights, question, since=self._since)
+        if other is not None and await self._wait_for(other):
+            return other.result()
+        loading = asyncio.ensure_future(super()._ask(pane, state))
+        self._common.keep(rights, question, loading)
+        return await asyncio.shield(loading)
+
+    async def _read_rights(self) -> Rights:
+        """Read the rights that the person has now, once for the panes of a click.
+
+        Raises:
+            AuthInvalid: their session has ended.
+        """
+        if self._rights is None or self._rights_at < self._common.now() - RIGHTS_AGE_S:
+            self._rights_at = self._common.now()
+            self._rights = asyncio.ensure_future(run_verb(lambda: Rights.read(self._lab)))
+        return await asyncio.shield(self._rights)
+
+    async def _wait_for(self, other: asyncio.Task[Any]) -> bool:
+        """Wait for the load of another window; returns whether it has an answer: its errors are not this person's.
+
+        Raises:
+            VerbCancelled: `cancel` was called before it ended.
+        """
+        waiting = asyncio.shield(other)
+        self._waits.add(waiting)
+        await asyncio.wait({waiting})
+        self._waits.discard(waiting)
+        if waiting.cancelled():
+            raise VerbCancelled("The wait for the load of another window was cancelled.")
+        return waiting.exception() is None
