@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, delete, func, literal, or_, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, delete, func, or_, select
 
 from attestlab.agents.rules import AgentStatus
 from attestlab.agents.shapes import AgentsQuery
@@ -36,9 +36,8 @@ IDS_PER_QUERY: Final = 500  # SQLite binds at most 32,766 values
 class Ancestor(NamedTuple):
     """An agent above another one: what it may do itself, and what was delegated to it."""
 
-    of: UUID
-    depth: int
     id: UUID
+    parent_agent_id: UUID | None
     status: str
     expires_at: datetime | None
     scopes: str
@@ -114,30 +113,35 @@ def count(execute: Execute, tenant_id: UUID) -> int:
 
 def list_ancestors(execute: Execute, agent_ids: Collection[UUID]) -> dict[UUID, list[Ancestor]]:
     """List the agents above each of these, the nearest first; those without a parent are left out."""
-    found: defaultdict[UUID, list[Ancestor]] = defaultdict(list)
+    rows: dict[UUID, Ancestor] = {}
     for ids in batch_ids(agent_ids):
-        for row in fetch_all(execute(_ANCESTORS, {"ids": ids}), Ancestor):
-            found[row.of].append(row)
-    return found
+        rows.update((row.id, row) for row in fetch_all(execute(_UPWARDS, {"ids": ids}), Ancestor))
+    paths = {agent_id: list(_walk_up(rows, agent_id)) for agent_id in agent_ids}
+    return {agent_id: path for agent_id, path in paths.items() if path}
 
 
-def _select_ancestors() -> Select[tuple[object, ...]]:
-    """Build the statement once: that takes 3 ms, and each session of a child asks for its ancestors."""
-    start = select(agents.c.id.label("of"), literal(1).label("depth"), agents.c.parent_agent_id.label("above"))
-    walk = start.where(agents.c.id.in_(bindparam("ids", expanding=True)), agents.c.parent_agent_id.is_not(None)).cte(
-        "walk", recursive=True
-    )
-    further = select(walk.c.of, walk.c.depth + 1, agents.c.parent_agent_id).join(agents, agents.c.id == walk.c.above)
-    walk = walk.union_all(further.where(agents.c.parent_agent_id.is_not(None)))
-    columns = ("id", "status", "expires_at", "scopes", "delegated_scopes", "delegated_until")
-    return (
-        select(walk.c.of, walk.c.depth, *(agents.c[name] for name in columns))
-        .join(agents, agents.c.id == walk.c.above)
-        .order_by(walk.c.depth)
-    )
+def _walk_up(rows: Mapping[UUID, Ancestor], agent_id: UUID) -> Iterator[Ancestor]:
+    agent = rows.get(agent_id)
+    while agent is not None and agent.parent_agent_id is not None:
+        agent = rows[agent.parent_agent_id]
+        yield agent
 
 
-_ANCESTORS: Final = _select_ancestors()
+def _select_upwards() -> Select[tuple[object, ...]]:
+    """Select some agents and all above them, each once.
+
+    It is built once: that takes 3 ms, and each session of a child asks for its ancestors. Its steps are scalar
+    subqueries, since PostgreSQL expects of a recursive join so many rows that it reads all agents of all tenants.
+    """
+    start = select(agents.c.id.label("id"), agents.c.parent_agent_id.label("above"))
+    walk = start.where(agents.c.id.in_(bindparam("ids", expanding=True))).cte("walk", recursive=True)
+    parent = agents.alias("parent")
+    next_above = select(parent.c.parent_agent_id).where(parent.c.id == walk.c.above).scalar_subquery()
+    walk = walk.union(select(walk.c.above, next_above).where(walk.c.above.is_not(None)))
+    return select(*(agents.c[name] for name in Ancestor._fields)).where(agents.c.id.in_(select(walk.c.id)))
+
+
+_UPWARDS: Final = _select_upwards()
 
 
 def list_descendants(execute: Execute, agent_id: UUID) -> list[AgentRecord]:

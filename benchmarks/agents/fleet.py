@@ -12,6 +12,8 @@ from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
 
+from sqlalchemy import text
+
 from attestlab.agents import store as agent_store
 from attestlab.agents.delegation import store as delegation_store
 from attestlab.agents.delegation.shapes import DelegationIn
@@ -46,6 +48,13 @@ class _Place(NamedTuple):
     parent_id: UUID
     delegation_id: UUID | None
     depth: int
+
+
+def analyze(lab: Installation) -> None:
+    """Let PostgreSQL count its rows, as its autovacuum does a minute after them; SQLite's plans need no count."""
+    if lab.storage.engine.dialect.name != "sqlite":
+        with lab.storage.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(text("VACUUM ANALYZE"))
 
 
 class Planter:

@@ -19,7 +19,7 @@ from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
 from attestlab.settings import Settings
 from benchmarks import world
-from benchmarks.agents.fleet import Planter
+from benchmarks.agents.fleet import Planter, analyze
 from benchmarks.figures import Figure
 from benchmarks.waits.bulk_over_http import RegularClient
 from benchmarks.world import ServedInstallation
@@ -65,6 +65,7 @@ def _plant(data: Path, url: str | None) -> _Planted:
     tenant = lab.orgs.create_tenant("Northfield Robots", plan=Plan.ENTERPRISE)
     planter = Planter(lab, lab.orgs.service_caller(tenant.tenant_id))
     roots = [planter.grow(AGENTS) for _ in range(TREES)]
+    analyze(lab)
     lab.close()
     return _Planted(tenant.api_key, roots)
 

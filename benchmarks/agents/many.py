@@ -27,7 +27,7 @@ from attestlab.installation import Installation
 from attestlab.orgs.rules import Caller
 from attestlab.orgs.store import users
 from attestlab.settings import Settings
-from benchmarks.agents.fleet import Planter
+from benchmarks.agents.fleet import Planter, analyze
 from benchmarks.agents.reads import Read, compare_reads, measure_read
 from benchmarks.figures import Figure
 
@@ -76,6 +76,7 @@ def figures(folder: Path, engine: str, url: str | None) -> Iterator[Figure]:
     caller = lab.orgs.service_caller(made.tenant.tenant_id)
     planter = Planter(lab, caller)
     root, *_ = [planter.grow(A_TREE) for _ in range(AGENTS // (A_TREE + 1))]
+    analyze(lab)
     for name, query in PAGES.items():
         read = partial(lab.agents.registry.page, query, caller=caller, limit=PAGE_SIZE)
         yield from measure_read(f"agents.{engine}.{name}_of_{AGENTS}", read)
