@@ -66,22 +66,19 @@ class CommonAnswers:
     def keep(self, rights: Rights, question: Key, loading: asyncio.Task[Any]) -> None:
         """Keep an answer that begins to load now; one that fails is forgotten, and so are those kept longest."""
         key, answer = (rights, question), _Answer(loading, self.now())
-        self._drop_old()
         self._answers[key] = answer
         self._answers.move_to_end(key)
         loading.add_done_callback(lambda _done: self._end(key, answer))
         while len(self._answers) > MAX_ANSWERS:
             self._answers.popitem(last=False)
 
-    def _drop_old(self) -> None:
-        oldest = self.now() - MAX_AGE_S
-        for key in [key for key, answer in self._answers.items() if answer.ended_at < oldest]:
-            del self._answers[key]
-
     def _end(self, key: tuple[Rights, Key], answer: _Answer) -> None:
         answer.ended_at = self.now()
         has_failed = answer.loading.cancelled() or answer.loading.exception() is not None
-        if has_failed and self._answers.get(key) is answer:
+        asyncio.get_running_loop().call_later(0 if has_failed else MAX_AGE_S, self._drop, key, answer)
+
+    def _drop(self, key: tuple[Rights, Key], answer: _Answer) -> None:
+        if self._answers.get(key) is answer:
             del self._answers[key]
 
 

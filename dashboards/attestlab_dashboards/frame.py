@@ -14,6 +14,7 @@ from attestlab_dashboards.pages import AnyPage, AnyPane, Facts
 from attestlab_dashboards.safe import NOTHING, html, join, text
 
 _FORMATS = ("csv", "parquet", "json")
+_PLACED = ("answer", "kpis", "chips", "primary")  # the other panes without a question are drawers and dialogs
 
 
 def draw(page: AnyPage, state: Any, facts: Facts) -> Markup:
@@ -22,16 +23,16 @@ def draw(page: AnyPage, state: Any, facts: Facts) -> Markup:
         return _draw_forbidden_page(page, facts)
     first = {pane.key: pane for pane in page.panes if not pane.question}
     cards = join(_draw_place(pane) for pane in page.panes if pane.question)
-    drawers = join(
-        html('<div data-pane="{key}"></div>', key=key) for key in first if key not in ("answer", "kpis", "chips")
-    )
+    drawers = join(html('<div data-pane="{key}"></div>', key=key) for key in first if key not in _PLACED)
     return html(
         '<div class="al-w"><header class="head"><div class="al-titleline"><h1 class="q">{question}</h1>'
-        '<div class="al-views-place" data-pane="views"></div></div>'
+        '<div class="al-controls"><div class="al-views-place" data-pane="views"></div><div data-pane="export"></div>'
+        "{primary}</div></div>"
         '<p class="answer" data-pane="answer">{line}</p></header>'
         '<div class="chips filters" data-pane="chips" role="group" aria-label="Filters">{chips}</div>'
         '{kpis}<div class="al-grid">{cards}</div>{drawers}<div data-notes></div></div>',
         question=page.question,
+        primary=html('<div data-pane="primary"></div>') if "primary" in first else NOTHING,
         line=html('<span class="sk line"></span>'),
         chips=page.chips(state, facts),
         kpis=html('<div data-pane="kpis"><div class="kpis sk-kpis"><i class="sk"></i></div></div>')

@@ -124,6 +124,8 @@ def _no_chips(_state: Any, _facts: Facts) -> Markup:
 class DashboardPage(Generic[S]):
     """A page of the dashboards. The panes `answer` and `kpis` come first, the cards after them.
 
+    A pane `primary` draws at the title what a person does most on the page, as a button.
+
     Without the `scope` of the page, a person sees one card that names it, and nothing is loaded.
 
     `chips` draws the filters at once; a pane of this key draws them again with what it has loaded.

@@ -221,6 +221,7 @@ def build_application(
             (r"/sign-out", sign_in.SignOutHandler, shared),
             (r"/assets/(.+)", AssetHandler, {"path": str(assets.FOLDER)}),
             (r"/([a-z]+)/export", downloads.ExportHandler, shared),
+            (r"/([a-z]+)/still", downloads.StillHandler, shared),
         ],
         auth_provider=SignedIn(sessions),
         include_cookies=[],  # the token of a page is readable by its scripts: the cookie must not be in it

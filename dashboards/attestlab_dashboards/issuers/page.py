@@ -47,6 +47,7 @@ PAGE: Final = DashboardPage(
         deliveries.PANE,
         resend.PANE,
         issuer.PANE,
+        register.BUTTON,
         register.PANE,
         confirm.PANE,
     ),

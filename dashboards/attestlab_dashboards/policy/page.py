@@ -50,6 +50,7 @@ PAGE: Final = DashboardPage(
         rules.PANE,
         changes.PANE,
         examples.PANE,
+        activation.BUTTON,
         activation.PANE,
         example.PANE,
         rule.PANE,

@@ -24,6 +24,7 @@ PAGE: Final = DashboardPage(
         chips.PANE,
         when.PANE,
         what.PANE,
+        queue.BUTTON,
         queue.PANE,
         who.PANE,
         graph.PANE,

@@ -33,6 +33,7 @@ PATHS = {  # a path for every pattern that the dashboards serve, and one for no 
     "/dash/sign-out": "/dash/sign-out",
     "/dash/assets/(.+)": "/dash/assets/shell.css",
     "/dash/([a-z]+)/export": f"{START}/export",
+    "/dash/([a-z]+)/still": f"{START}/still",
     "/dash/static/extensions/(.*)": "/dash/static/extensions/panel/panel.min.js",
     "/dash/static/(.*)": "/dash/static/js/bokeh.min.js",
     f"/dash/({'|'.join(page.path for page in PAGES)})/": f"{START}/",

@@ -26,7 +26,9 @@ from attestlab_dashboards.view import DashboardView
 from support.timeouts import WAIT_TIMEOUT_S
 
 FACTS = Facts("Ann", "ann@demo.example", "Demo", "", "demo", frozenset({"auditor"}), frozenset({"read"}))
-LAB = SimpleNamespace(views=SimpleNamespace(list=lambda page: []), me=lambda: SimpleNamespace(id="ann"))
+TENANT = "01990000-0000-7000-8000-000000000001"
+ME = SimpleNamespace(id="ann", tenant_id=TENANT, plan="FREE", roles=[], credential=SimpleNamespace(scopes=[]))
+LAB = SimpleNamespace(views=SimpleNamespace(list=lambda page: []), me=lambda: ME)
 DOOR = cast(Any, SimpleNamespace(lab=lambda: LAB, unattended_lab=lambda: LAB, close=lambda: None, refresh_token="rt_1"))
 
 
@@ -59,7 +61,7 @@ async def open_window(context: ApplicationContext, cookie: str, session: Browser
     (view,) = (page for page in session.pages if isinstance(page, DashboardView))
     view.__panel__()._handle_msg({"hello": ""})
     async with asyncio.timeout(WAIT_TIMEOUT_S):
-        while view._tasks:
+        while view._tasks - {view._watching}:
             await asyncio.sleep(0)
     return view
 
@@ -85,8 +87,11 @@ async def open_and_close(count: int) -> tuple[list[weakref.ref[object]], Browser
         view = await open_window(context, cookie, session)
         (open_session,) = context.sessions
         was += [weakref.ref(each) for each in (view, view.__panel__(), view._answers, open_session.document)]
+        ending = asyncio.gather(*view._tasks, return_exceptions=True)
         del view, open_session
         await discard(context)
+        await asyncio.wait_for(ending, WAIT_TIMEOUT_S)
+        del ending
     return was, session
 
 

@@ -209,6 +209,20 @@ def test_a_download_with_a_filter_that_the_page_does_not_know_is_refused(
     assert "tipe" in found.text
 
 
+def test_a_page_is_downloaded_as_one_file_that_names_its_filters(browser: httpx.Client, server: ServerProcess) -> None:
+    before = browser.get("/dash/log/still")
+    sign_in(browser, server)
+    found = browser.get("/dash/log/still?type=attestation.minted")
+    refused = browser.get("/dash/log/still?tipe=attestation.minted")
+
+    assert (before.status_code, refused.status_code, browser.get("/dash/nowhere/still").status_code) == (403, 400, 404)
+    assert re.fullmatch(r'attachment; filename="log-20\d\d-\d\d-\d\d.html"', found.headers["content-disposition"])
+    assert found.text.startswith("<!doctype html>")
+    assert "Did the log change, and is this attestation in it?" in found.text
+    assert "/dash/log?type=attestation.minted" in found.text
+    assert "<script" not in found.text
+
+
 def test_public_pages_lead_to_the_dashboards(browser: httpx.Client) -> None:
     assert 'href="dash/"' in browser.get("/").text
     assert browser.get("/dash/").headers["location"] == START

@@ -16,7 +16,6 @@ from attestlab_dashboards import widgets
 from attestlab_dashboards.formats import count, plural, time_tag
 from attestlab_dashboards.issuers.failures import FAILURE_COLUMNS, find_days, write_failures
 from attestlab_dashboards.issuers.filters import draw_nothing_found
-from attestlab_dashboards.issuers.panes.register import draw_register_button
 from attestlab_dashboards.issuers.panes.requests import read_waiting
 from attestlab_dashboards.issuers.standing import RISK_RANK, TIER_RANK, compose
 from attestlab_dashboards.issuers.state import FILTERS, IssuerState
@@ -159,9 +158,8 @@ def write_order(page: IssuerPage, state: IssuerState) -> str:
 
 def draw_table(page: IssuerPage, state: IssuerState) -> Markup:
     """Draw a page of the table."""
-    add = draw_register_button(may_register=page.viewer.may_change_keys)
     if not page.rows:
-        return join([add, draw_nothing_found(state)])
+        return draw_nothing_found(state)
     may_act = page.viewer.may_request
     table = widgets.table(
         [*_HEADINGS, _ACTION] if may_act else _HEADINGS,
@@ -171,7 +169,7 @@ def draw_table(page: IssuerPage, state: IssuerState) -> Markup:
         row_ev="issuer",
         sorted_by=state.sort,
     )
-    return join([add, _draw_sort(state), table, widgets.pager(page.page, widgets.count_pages(page.issuers), ev="page")])
+    return join([_draw_sort(state), table, widgets.pager(page.page, widgets.count_pages(page.issuers), ev="page")])
 
 
 def _draw_sort(state: IssuerState) -> Markup:

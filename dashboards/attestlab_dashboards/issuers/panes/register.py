@@ -45,12 +45,14 @@ def draw_registration(is_open: bool, _state: IssuerState) -> Markup:
     )
 
 
-def draw_register_button(*, may_register: bool) -> Markup:
-    """Draw the button that opens the dialog; nothing without the scope."""
-    if not may_register:
-        return NOTHING
-    button = widgets.button("Add an issuer", ev="add", primary=True, icon="plus")
-    return html('<div class="is-add">{button}</div>', button=button)
+def may_register(lab: Lab, _state: IssuerState) -> bool:
+    """Whether the person may register issuers."""
+    return read_viewer(lab).may_change_keys
+
+
+def draw_register_button(is_allowed: bool, _state: IssuerState) -> Markup:
+    """Draw the button that opens the dialog; nothing for a person who may not register issuers."""
+    return widgets.button("Add an issuer", ev="add", primary=True, icon="plus") if is_allowed else NOTHING
 
 
 def _draw_texts() -> Markup:
@@ -85,4 +87,7 @@ PANE: Final = Pane(
     draw=draw_registration,
     reads=("ask",),
     scope=Scope.ISSUERS_READ.value,
+)
+BUTTON: Final = Pane(
+    key="primary", load=may_register, draw=draw_register_button, reads=(), is_optional=True, is_tool=True
 )

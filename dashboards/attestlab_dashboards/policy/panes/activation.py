@@ -16,7 +16,15 @@ from attestlab_dashboards.formats import count, plural, utc
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.exports import require_report
 from attestlab_dashboards.policy.panes.rules import copy_analysis
-from attestlab_dashboards.policy.queries import REPLAY_FIELDS, PolicyText, Proof, describe_work, load_proof
+from attestlab_dashboards.policy.queries import (
+    REPLAY_FIELDS,
+    TEXT_FIELDS,
+    PolicyText,
+    Proof,
+    describe_work,
+    load_proof,
+    load_text,
+)
 from attestlab_dashboards.policy.state import PolicyState
 from attestlab_dashboards.policy.words import NO_WRITER, name_decisions
 from attestlab_dashboards.safe import NOTHING, html, join
@@ -117,6 +125,16 @@ def is_active(data: ActivationReadiness) -> bool:
     """Whether the text is the active version already."""
     policy = data.about.policy
     return policy is not None and not data.about.is_draft and policy.active_version == data.about.version
+
+
+def draw_next_button(about: PolicyText, _state: PolicyState) -> Markup:
+    """Draw the button that leads to what activating or saving the text takes; nothing if it is active already."""
+    if not about.may_write or (not about.is_draft and about.is_active):
+        return NOTHING
+    return html(
+        '<button type="button" class="btn sm primary" data-rows="activation" data-key="rows:next">{label}</button>',
+        label="Save this draft" if about.is_draft else f"Activate version {about.version}",
+    )
 
 
 def draw_activation(data: ActivationReadiness, _state: PolicyState) -> Markup:
@@ -234,4 +252,7 @@ PANE: Final = Pane(
     copy_python=copy_analysis,
     is_long=True,
     expects=describe_work,
+)
+BUTTON: Final = Pane(
+    key="primary", load=load_text, draw=draw_next_button, reads=TEXT_FIELDS, is_optional=True, is_tool=True
 )

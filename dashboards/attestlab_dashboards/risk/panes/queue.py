@@ -265,6 +265,16 @@ def _draw_box(entity_id: str) -> Markup:
     return html('<input type="checkbox" data-pick aria-label="Select {id}">', id=entity_id)
 
 
+def draw_next_button(found: Queue, _state: RiskState) -> Markup:
+    """Draw the button that leads to the queue; nothing if no case waits, or for a person who may not decide."""
+    if not found.sections or not found.may_act:
+        return NOTHING
+    return html(
+        '<button type="button" class="btn sm primary" data-rows="queue" data-key="rows:next">Decide the next case'
+        "</button>"
+    )
+
+
 def export_open_cases(lab: Lab, state: RiskState) -> Rows:
     """Return all open cases, as rows."""
     return lab.sql(copy_open_cases_sql(state))
@@ -284,4 +294,7 @@ PANE: Final = Pane(
     reads=("queue", "group"),
     copy_sql=copy_open_cases_sql,
     export=export_open_cases,
+)
+BUTTON: Final = Pane(
+    key="primary", load=load_queue, draw=draw_next_button, reads=PANE.reads, is_optional=True, is_tool=True
 )
