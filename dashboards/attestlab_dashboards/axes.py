@@ -97,6 +97,17 @@ def draw_rect(x: float, y: float, width: float, height: float, css: str) -> Mark
     )
 
 
+def draw_tips(tips: Iterable[tuple[float, float, str]]) -> Markup:
+    """Draw what tells the numbers of a plot where the pointer is: columns that are not seen, from a place to another.
+
+    Each of `tips` has the left and right end of a column in units of the plot, and its words.
+    """
+    return join(
+        html('<g data-tip="{tip}">{hit}</g>', tip=tip, hit=draw_rect(left, 0, right - left, HEIGHT, "al-hit"))
+        for left, right, tip in tips
+    )
+
+
 def write_path(points: Iterable[tuple[float, float]]) -> str:
     """Write a line through points of a plot; `y` counts from the bottom."""
     return "M" + "L".join(f"{x:.2f} {HEIGHT - y:.2f}" for x, y in points)

@@ -77,7 +77,7 @@ def draw_growth(days: tuple[GrowthDay, ...], state: LogState) -> Markup:
         '<svg class="lg-draw lg-growth" viewBox="0 0 420 250" role="img" aria-label="{label}">{grid}'
         '<polygon class="lg-area" points="{first},{bottom} {line} {right},{bottom}"/>'
         '<polyline class="lg-line" points="{line}"/>{kept}'
-        '<circle class="lg-now" cx="{right}" cy="{y}" r="5"/>{ticks}</svg>',
+        '<circle class="lg-now" cx="{right}" cy="{y}" r="5"/>{ticks}{tips}</svg>',
         label=_label_growth(days),
         grid=_draw_grid(top),
         first=first_x,
@@ -87,6 +87,7 @@ def draw_growth(days: tuple[GrowthDay, ...], state: LogState) -> Markup:
         y=f"{y:.1f}",
         ticks=_draw_days(start, end),
         kept=_draw_kept(days, state, start, end, top),
+        tips=_draw_tips(days, start, end),
     )
     return html(
         '{plot}{notes}<p class="lg-legend">{legend}<span><i class="lg-dot lg-new"></i>head of now</span></p>',
@@ -110,6 +111,22 @@ def _draw_kept(days: tuple[GrowthDay, ...], state: LogState, start: datetime, en
         '<circle class="lg-then" cx="{x}" cy="{y}" r="5"/>',
         x=f"{_scale_x(at, start, end):.1f}",
         y=f"{_scale_y(size, top):.1f}",
+    )
+
+
+def _draw_tips(days: tuple[GrowthDay, ...], start: datetime, end: datetime) -> Markup:
+    """Draw columns that are not seen, from each day to the next one, whose tips tell its entries."""
+    ends = [*(each.day for each in days[1:]), end]
+    return join(
+        html(
+            '<rect class="al-hit" data-tip="{tip}" x="{x}" y="{y}" width="{width}" height="{height}"/>',
+            tip=f"{day(each.day)}: {plural(each.size, 'entry', 'entries')}, {count(each.added)} more",
+            x=f"{_scale_x(each.day, start, end):.1f}",
+            y=f"{_TOP:g}",
+            width=f"{_scale_x(until, start, end) - _scale_x(each.day, start, end):.1f}",
+            height=f"{_BOTTOM - _TOP:g}",
+        )
+        for each, until in zip(days, ends, strict=True)
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from markupsafe import Markup
@@ -200,12 +201,13 @@ def _draw_curve(found: WhatIf) -> Markup:
     )
     plot = html(
         '<svg class="al-plot" viewBox="0 0 1000 100" preserveAspectRatio="none" role="img" aria-label="{summary}">'
-        "{grid}{lines}{marks}</svg>",
+        "{grid}{lines}{marks}{tips}</svg>",
         summary=f"False alarms and missed fraud by threshold; the rule is at {found.score:g}, the live rule at "
         f"{found.threshold:g}",
         grid=axes.draw_grid(ticks),
         lines=lines,
         marks=marks,
+        tips=axes.draw_tips(_list_tips(points)),
     )
     words = join(html('<span style="left:{at}%">{at}</span>', at=at) for at in (0, 20, 40, 60, 80, 100))
     return html(
@@ -216,6 +218,14 @@ def _draw_curve(found: WhatIf) -> Markup:
         lane=axes.draw_lane(axes.draw_scale(ticks), plot, "s"),
         words=words,
     )
+
+
+def _list_tips(points: Sequence[CurvePointOut]) -> Iterator[tuple[float, float, str]]:
+    """List the numbers of each threshold, around its place."""
+    middles = [(10 * (a.value + b.value) / 2) for a, b in pairwise(points)]
+    for point, left, right in zip(points, [0.0, *middles], [*middles, float(axes.WIDTH)], strict=True):
+        alarms, missed = plural(point.false_positive, "false alarm"), count(point.false_negative)
+        yield left, right, f"From a score of {point.value:g}: {alarms}, {missed} missed"
 
 
 PANE: Final = Pane(

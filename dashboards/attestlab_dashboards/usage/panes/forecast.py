@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
@@ -121,13 +121,14 @@ def _draw_chart(found: Forecast, trend: Trend, limit: int, overview: UsageOvervi
     ticks = axes.choose_ticks(top)
     plot = html(
         '<svg class="al-plot" viewBox="0 0 1000 100" preserveAspectRatio="none" role="img" aria-label="{label}">'
-        '{grid}{bars}{lines}<path class="us-line" d="{past_line}"/><path class="us-ahead" d="{line}"/></svg>',
+        '{grid}{bars}{lines}<path class="us-line" d="{past_line}"/><path class="us-ahead" d="{line}"/>{tips}</svg>',
         label=f"{write_method(trend)} The limit is {count(limit)}.",
         grid=axes.draw_grid(ticks),
         bars=_draw_past(past, trend, span, ticks[-1]),
         lines=draw_limit_lines(limit, ticks[-1]),
         past_line=_write_line(trend, (trend.first, overview.today), span, ticks[-1]),
         line=_write_line(trend, (overview.today, last), span, ticks[-1]),
+        tips=axes.draw_tips(_list_tips(past, trend, span, overview.today)),
     )
     marks = [(_EDGE, trend.first), ((len(past) + 0.5) / span, overview.today), (1 - _EDGE, last)]
     return html(
@@ -172,6 +173,16 @@ def _draw_past(past: Sequence[MeterDay], trend: Trend, span: int, top: float) ->
         )
         for place, day in enumerate(past)
     )
+
+
+def _list_tips(past: Sequence[MeterDay], trend: Trend, span: int, today: date) -> Iterator[tuple[float, float, str]]:
+    """List for each day what was used, or what the line expects of a busy one."""
+    used, width = {day.day: day.used for day in past}, axes.WIDTH / span
+    for place in range(span):
+        day = trend.first + timedelta(days=place)
+        expected = f"about {count(round(max(0.0, trend.use_on(day))))} if it is a busy day"
+        words = count(used[day]) if day in used else expected
+        yield place * width, (place + 1) * width, f"{write_date(day, today)}: {words}"
 
 
 def _write_line(trend: Trend, ends: tuple[date, date], span: int, top: float) -> str:
