@@ -37,11 +37,16 @@ def list_filters(path: str, person: int) -> Iterator[str]:
 
 
 class Crowd:
-    """People with one open page each, a quarter of them at each dashboard; `waits` are the seconds by page."""
+    """People with one open page each, a quarter of them at each dashboard; `waits` are the seconds by page.
 
-    def __init__(self, world: DashboardWorld, people: int = PEOPLE) -> None:
+    By default each asks something else. A team talks about what it sees: all of a page choose the same filters in
+    the same order, each at their own pace.
+    """
+
+    def __init__(self, world: DashboardWorld, people: int = PEOPLE, *, is_team: bool = False) -> None:
         self._world = world
         self._count = people
+        self._is_team = is_team
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._people: list[Person] = []
@@ -80,7 +85,8 @@ class Crowd:
             path = PAGES[number % len(PAGES)]
             person = await Person(self._world.server.url).sign_in(self._world.email, self._world.password)
             self._people.append(person)
-            self._open.append((path, await person.open_page(path), list_filters(path, 7 * number), Random(number)))
+            filters = list_filters(path, 1_000 if self._is_team else 7 * number)
+            self._open.append((path, await person.open_page(path), filters, Random(number)))
 
     async def _leave(self) -> None:
         for _, page, _, _ in self._open:

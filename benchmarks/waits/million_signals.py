@@ -1,7 +1,7 @@
 """A million signals in the risk explorer: one person's waits, and those of twenty people next to a full API.
 
-The people are those of the group `dashboards`. Next to them, eight connections verify without a pause. Each round
-has its percentile, so that their spread is known.
+The people are those of the group `dashboards`; first each asks something else, then they look at the same together.
+Next to them, eight connections verify without a pause. Each round has its percentile, so that their spread is known.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def figures(folder: Path) -> Iterator[Figure]:
     """Yield the waits of one person, then those of twenty and what the verifiers keep."""
     with serve_world(folder / "data", signals=SIGNALS, attestations=ATTESTATIONS) as world:
         yield from asyncio.run(_measure_person(world))
-        yield from _measure_crowd(world)
+        for is_team in (False, True):
+            yield from _measure_crowd(world, is_team=is_team)
 
 
 async def _measure_person(world: DashboardWorld) -> list[Figure]:
@@ -49,11 +50,11 @@ async def _measure_person(world: DashboardWorld) -> list[Figure]:
     return [figure for name, rounds in waits.items() for figure in _describe(name, rounds[1:])]
 
 
-def _measure_crowd(world: DashboardWorld) -> Iterator[Figure]:
+def _measure_crowd(world: DashboardWorld, *, is_team: bool) -> Iterator[Figure]:
     """Measure the people while the API is full, in turn with the API alone."""
     rounds: list[list[float]] = []
     alone, next_to = list[Load](), list[Load]()
-    with Crowd(world) as crowd:
+    with Crowd(world, is_team=is_team) as crowd:
         for _ in range(ROUNDS):
             alone.append(_verify(world, ALONE_S))
             for waits in crowd.waits.values():
@@ -61,7 +62,7 @@ def _measure_crowd(world: DashboardWorld) -> Iterator[Figure]:
             with crowd.clicking():
                 next_to.append(_verify(world, CROWD_S))
             rounds.append([1e3 * wait_s for waits in crowd.waits.values() for wait_s in waits])
-    looking = f"{PEOPLE}_people_click"
+    looking = f"{PEOPLE}_{'team_mates' if is_team else 'people'}_click"
     yield from _describe(looking, rounds)
     kept = [full.per_second / quiet.per_second for full, quiet in zip(next_to, alone, strict=True)]
     yield Figure.of_rounds(f"waits.million_signals.{looking}.verify_ratio", kept, "ratio", against="no one clicks")

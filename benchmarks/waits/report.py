@@ -50,6 +50,7 @@ class Promise(NamedTuple):
 
 _BESIDE = f"waits.bulk_next_to_{bulk_over_http.REQUESTS_PER_S}_verifications"
 _CLICK = f"waits.million_signals.{PEOPLE}_people_click"
+_TEAM = f"waits.million_signals.{PEOPLE}_team_mates_click"
 PROMISES = (
     Promise("bulk in process against executemany, backfill", "2.5", "waits.bulk_signals.backfill_ratio"),
     Promise("bulk in process against executemany, live", "2.5", "waits.bulk_signals.live_ratio"),
@@ -64,6 +65,9 @@ PROMISES = (
     Promise("1 M signals: filter p95", "500", "waits.million_signals.filter_p95_ms"),
     Promise("1 M signals: next page p95", "300", "waits.million_signals.next_page_p95_ms"),
     Promise("twenty people beside a full API: click p95", "3,500 to 4,500", f"{_CLICK}_p95_ms"),
+    Promise("what they leave of verifications", "0.8", f"{_CLICK}.verify_ratio"),
+    Promise("twenty who look at the same: click p95", "1,500", f"{_TEAM}_p95_ms"),
+    Promise("what they leave of verifications", "0.8", f"{_TEAM}.verify_ratio"),
     Promise("verify p99, 64 clients, against bare Tornado", "3.5", "waits.busy_clients.verify_p99_ratio_64"),
     Promise("PostgreSQL, 64 clients: a mint's time under the lock", "1.1", "postgresql.mint_lock_ms"),
     Promise("PostgreSQL, 64 clients: mints against SQLite's", "0.6", "postgresql.mint_ratio"),
