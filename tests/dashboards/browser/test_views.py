@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -10,11 +11,12 @@ from playwright.sync_api import Page, expect
 from support.browser import needs_chromium
 from support.dashboards.clicks import Mouse
 from support.dashboards.demo_server import ADMIN, OWNER, DemoServer
-from support.dashboards.windows import HAND, Windows, list_failed_panes
+from support.dashboards.windows import HAND, Windows, list_failed_panes, read_number, wait_for_redraw
 
 pytestmark = needs_chromium
 
 MENU = "[data-pane=views]"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "dashboards.md"
 
 
 @pytest.fixture(autouse=True)
@@ -119,6 +121,22 @@ def test_the_menu_is_usable_on_a_phone(windows: Windows) -> None:
         assert menu["x"] >= 0
         assert menu["x"] + menu["width"] <= 390
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_view_is_saved_and_mailed_in_four_clicks(windows: Windows) -> None:
+    with windows.visit("/dash/risk?window=7d") as page:
+        mouse = Mouse(page)
+        mouse.click("#views > summary", redraws=False)
+        page.locator(f"{MENU} form[data-act=save_view] input[name=name]").fill("Week in four clicks")
+        before = read_number(page)
+        page.keyboard.press("Enter")
+        wait_for_redraw(page, before)
+        mouse.click(page.get_by_text("Edit", exact=True), redraws=False)
+        mouse.click(page.get_by_text("Send by mail"), redraws=False)
+        mouse.press("Send the report", MENU)
+        expect(page.get_by_text("Sent every Monday at 07:00 UTC", exact=True)).to_be_visible()
+        assert f"*Send the report* | {mouse.clicks} |" in DOCUMENT.read_text()
+        mouse.press("Send no more", MENU)
 
 
 def test_a_view_is_sent_by_mail_to_named_people_and_no_more(windows: Windows, demo: DemoServer) -> None:

@@ -241,5 +241,9 @@ def test_an_actor_without_a_line_leads_back_to_all(ann: Lab) -> None:
 
 
 def test_the_page_is_closed_without_its_scope() -> None:
-    assert {pane.scope for pane in PAGE.panes if pane.key != "primary"} == {"issuers:read", "audit:read", "attestations:read"}
+    assert {pane.scope for pane in PAGE.panes if pane.key != "primary"} == {
+        "issuers:read",
+        "audit:read",
+        "attestations:read",
+    }
     assert {action.scope.split(":")[0] for action in PAGE.actions.values()} == {"issuers", "webhooks"}
