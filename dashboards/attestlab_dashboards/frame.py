@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -48,8 +48,14 @@ def draw_pane(path: str, pane: AnyPane, data: Any, state: Any) -> Markup:
     body = pane.draw(data, state)
     if not pane.question:
         return body
-    reading = pane.reading if isinstance(pane.reading, str) else pane.reading(data, state)
-    return html("{title}{body}", title=_draw_title(pane, reading, _draw_tools(path, pane, state)), body=body)
+    line = _write_words(pane.reading, data, state)
+    how = _write_words(pane.how, data, state)
+    words = html('{line}<span class="al-how"> {how}</span>', line=line, how=how) if how else text(line)
+    return html("{title}{body}", title=_draw_title(pane, words, _draw_tools(path, pane, state)), body=body)
+
+
+def _write_words(words: str | Callable[[Any, Any], str], data: Any, state: Any) -> str:
+    return words if isinstance(words, str) else words(data, state)
 
 
 def draw_forbidden(pane: AnyPane, facts: Facts) -> Markup:
@@ -153,10 +159,10 @@ def _draw_place(pane: AnyPane) -> Markup:
 
 
 def _in_card(pane: AnyPane, body: Markup) -> Markup:
-    return html("{title}{body}", title=_draw_title(pane, "", NOTHING), body=body) if pane.question else body
+    return html("{title}{body}", title=_draw_title(pane, NOTHING, NOTHING), body=body) if pane.question else body
 
 
-def _draw_title(pane: AnyPane, reading: str, tools: Markup) -> Markup:
+def _draw_title(pane: AnyPane, reading: Markup, tools: Markup) -> Markup:
     return html(
         '<div class="ctitle"><div><h2>{question}</h2><div class="sub">{reading}</div></div>{tools}</div>',
         question=pane.question,

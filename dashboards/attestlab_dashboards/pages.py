@@ -41,9 +41,10 @@ class Pane(Generic[S, D]):
     """A pane: `load` asks the facade in a thread, `draw` makes markup of the answer.
 
     `reads` names the fields of the state that `load` depends on; while they are unchanged, the answer is kept.
-    Without a `question` the pane has no card. Without its `scope`, a person sees who can grant it instead. The query
-    of `copy_sql` can be copied as Python too, unless `copy_python` writes other Python. What `remember` returns, the
-    browser remembers for the next visit of the page; an empty text changes nothing.
+    Without a `question` the pane has no card. `reading` says what it shows, and `how` what a person does with it, which
+    a still leaves out. Without its `scope`, a person sees who can grant it instead. The query of `copy_sql` can be
+    copied as Python too, unless `copy_python` writes other Python. What `remember` returns, the browser remembers for
+    the next visit of the page; an empty text changes nothing.
 
     The answer of a pane that `is_common` is the same for all people of a tenant with equal rights, so they share it.
 
@@ -60,6 +61,7 @@ class Pane(Generic[S, D]):
     reads: tuple[str, ...]
     question: str = ""
     reading: str | Callable[[D, S], str] = ""
+    how: str | Callable[[D, S], str] = ""
     span: int = 12
     scope: str = ""
     copy_sql: Callable[[S], str] | None = None

@@ -198,7 +198,8 @@ def _draw_difference(data: Proof) -> Markup:
 PANE: Final = Pane(
     key="rules",
     question="What does each rule do?",
-    reading="Decisive: the rule gave the answer. Change in denials: against the draft without it. Open a rule for more",
+    reading="Decisive: the rule gave the answer. Change in denials: against the draft without it.",
+    how="Open a rule for more",
     load=load_proof,
     draw=draw_rules,
     reads=REPLAY_FIELDS,

@@ -148,8 +148,8 @@ def draw_cases(found: CaseList, state: RiskState) -> Markup:
     return html('<div class="chips">{chips}</div>{body}{pager}', chips=chips, body=body, pager=turn)
 
 
-def read_cases(_found: CaseList, state: RiskState) -> str:
-    """Write the second line of the card."""
+def tell_how(_found: CaseList, state: RiskState) -> str:
+    """Write what a person does with the card."""
     return "Open a row to see its entity, where an open case is resolved" if state.cases else "Choose those to list"
 
 
@@ -183,7 +183,7 @@ PANE: Final = Pane(
     key="cases",
     question="All cases",
     span=6,
-    reading=read_cases,
+    how=tell_how,
     load=load_cases,
     draw=draw_cases,
     reads=READS,

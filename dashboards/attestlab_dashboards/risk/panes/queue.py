@@ -149,9 +149,12 @@ def draw_queue(found: Queue, state: RiskState) -> Markup:
 
 def read_queue(found: Queue, _state: RiskState) -> str:
     """Write the second line of the card."""
-    if not found.sections:
-        return "Nothing waits for a decision here"
-    return "Choose a case or several, then an outcome; it can be undone for ten seconds"
+    return "" if found.sections else "Nothing waits for a decision here"
+
+
+def tell_how(found: Queue, _state: RiskState) -> str:
+    """Write what a person does with the card."""
+    return "Choose a case or several, then an outcome; it can be undone for ten seconds" if found.sections else ""
 
 
 _REFUSAL: Final = html(
@@ -289,6 +292,7 @@ PANE: Final = Pane(
     key="queue",
     question="Cases to decide",
     reading=read_queue,
+    how=tell_how,
     load=load_queue,
     draw=draw_queue,
     reads=("queue", "group"),

@@ -101,7 +101,7 @@ def _is_chosen(facet: str, value: str, state: RiskState) -> bool:
 PANE: Final = Pane(
     key="what",
     question="What",
-    reading="Choose a row to filter",
+    how="Choose a row to filter",
     span=4,
     load=load_overview,
     draw=draw_what,
