@@ -18,7 +18,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from attestlab.agents.delegation.shapes import DelegationIn
 from attestlab.agents.keys import prepare_key
 from attestlab.agents.observability.anomalies import watch_denied
-from attestlab.agents.observability.rules import PROBE_REFUSALS
+from attestlab.agents.observability.rules import PROBE_REFUSALS, AgentEventStatus
+from attestlab.agents.observability.shapes import AgentEventIn
 from attestlab.agents.rules import PROOF_PREFIX
 from attestlab.agents.runs.rules import RunEnd, StepStatus
 from attestlab.agents.runs.shapes import RunCompleteIn, RunIn, RunStepIn
@@ -77,6 +78,7 @@ _JOINED_DAYS_AGO, _LEFT_DAYS_AGO = 170.2, 2.4
 _DELEGATED_FOR: Final = timedelta(days=300)  # from the end of the year
 _WORKING_DAYS: Final = 14.0  # before an agent's last day: of these its sessions are known
 _UNTIL_WORK: Final = 0.006  # days after a session is opened
+_CALLS: Final = ("tool.call", "tool.call", "llm.call", "document.read")
 _TTL_MINUTES: Final = (30, 60, 120, 240)
 _SUSPENDED: Final = (
     ("Transcript reader", 62.3, "The transcripts of 2025 are done."),
@@ -95,6 +97,7 @@ class PastAgents:
         self._lab = lab
         self._team = team
         self._random = Random(f"{seed}:agents")
+        self._events = Random(f"{seed}:events of agents")
         self._leaver_id: UUID | None = None
         self._ids: dict[str, UUID] = {}
         self._received: dict[str, UUID] = {}  # the delegation that an agent received, by its name
@@ -244,7 +247,19 @@ class PastAgents:
             runs.record(run_id, step, caller=self._caller, tx=tx)
             inputs = outputs
         runs.complete(run_id, RunCompleteIn(status=RunEnd.COMPLETED), caller=owner, tx=tx)
+        self._report_events(self._caller, tx)
         self._note_use(tx)
+
+    def _report_events(self, agent: Caller, tx: Transaction) -> None:
+        """Let an agent report the calls of its run: a few, of which one in thirty fails."""
+        for _ in range(self._events.randrange(3, 9)):
+            body = AgentEventIn(
+                agent_id=agent.actor_id,
+                event_type=self._events.choice(_CALLS),
+                status=AgentEventStatus.ERROR if self._events.random() < 1 / 30 else AgentEventStatus.OK,
+                latency_ms=round(self._events.lognormvariate(5.5, 0.9), 1),
+            )
+            self._lab.agents.events.report(body, caller=agent, tx=tx)
 
     def _draw_hash(self) -> str:
         return self._random.randbytes(32).hex()
