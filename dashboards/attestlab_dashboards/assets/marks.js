@@ -2,6 +2,7 @@
 // time as marks over its plot, and as a list below it. A mark's words are its tip; it leads to its line.
 globalThis.attestlabMarks = (() => {
   const NEAR = 0.02;  // of a plot's width: flags closer than that are one
+  const opened = new WeakMap();  // the folds that a person has opened, by page
   let pointed = null;  // the time last pointed at, tapped or focused
 
   const ends = (box) => [Date.parse(box.dataset.from), Date.parse(box.dataset.to)];
@@ -44,9 +45,16 @@ globalThis.attestlabMarks = (() => {
     }
   }
 
+  // A fold that a person opened stays open when its pane is drawn again.
+  function keepOpen(root, fold, key) {
+    const keys = opened.get(root) ?? opened.set(root, new Set()).get(root);
+    fold.open = keys.has(key);
+    fold.addEventListener("toggle", () => (fold.open ? keys.add(key) : keys.delete(key)));
+  }
+
   function fillList(root, box) {
     const notes = findNotes(root, box);
-    const wasOpen = Boolean(box.querySelector("details")?.open);
+    const pane = box.closest("[data-pane]")?.dataset.pane;
     box.replaceChildren();
     if (notes.length) {
       const fold = document.createElement("details");
@@ -55,7 +63,8 @@ globalThis.attestlabMarks = (() => {
       head.textContent = notes.length === 1 ? "1 annotation" : `${notes.length} annotations`;
       list.append(...notes.map((note) => note.cloneNode(true)));
       fold.append(head, list);
-      fold.open = wasOpen;
+      keepOpen(root, fold, pane);
+      for (const removal of list.querySelectorAll("[data-note] details")) keepOpen(root, removal, `${pane} ${removal.closest("[data-note]").dataset.note}`);
       box.append(fold);
     }
     const button = root.querySelector("[data-notes] > [data-annotate]")?.cloneNode(true);

@@ -116,7 +116,7 @@ def test_a_refused_name_says_why_and_changes_nothing(windows: Windows) -> None:
 def test_the_menu_is_usable_on_a_phone(windows: Windows) -> None:
     with windows.visit("/dash/agents", **HAND) as page:
         save(page, "W" * 100)
-        menu = page.locator(".al-views-menu").bounding_box()
+        menu = page.locator(f"{MENU} .al-views-menu").bounding_box()
         assert menu is not None
         assert menu["x"] >= 0
         assert menu["x"] + menu["width"] <= 390
