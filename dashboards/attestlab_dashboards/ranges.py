@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 from markupsafe import Markup
 
 from attestlab_dashboards.formats import day
-from attestlab_dashboards.safe import NOTHING, html
+from attestlab_dashboards.safe import NOTHING, html, join
+from attestlab_dashboards.widgets import chip
 
 FIRST_DAY: Final = date(2000, 1, 1)
 LAST_DAY: Final = date(2099, 12, 31)
@@ -85,6 +86,39 @@ def draw_own_range(ev: str, chosen: DayRange | None, *, label: str = "Own range"
         first=_draw_day("From", "from", ev, chosen.first if chosen else None),
         last=_draw_day("To", "to", ev, chosen.last if chosen else None),
     )
+
+
+def draw_days(ev: str, chosen: str, today: date) -> Markup:
+    """Draw the chips of the days to which a list is narrowed: yesterday, the last 7 and 30 days, and own ones.
+
+    A chip sends its range as an event `ev`, and the chosen one sends it again, to drop it. `chosen` is empty for all
+    days.
+    """
+    choices = {
+        "Yesterday": DayRange(today - _DAY, today - _DAY),
+        **{f"{days} days": DayRange(today - (days - 1) * _DAY, today) for days in (7, 30)},
+    }
+    own = DayRange.parse(chosen) if chosen else None
+    chips = join(
+        chip(label, ev=ev, v=str(days), pressed=own == days, removable=own == days) for label, days in choices.items()
+    )
+    is_own = own is not None and own not in choices.values()
+    dropped = (
+        chip(own.words, ev=ev, v=str(own), pressed=True, removable=True) if own is not None and is_own else NOTHING
+    )
+    return html(
+        "{chips}{range}{dropped}", chips=chips, range=draw_own_range(ev, own if is_own else None), dropped=dropped
+    )
+
+
+def find_bounds(chosen: str) -> dict[str, str]:
+    """Return when a range begins and ends, as parameters `since` and `until` of a query; all time without one.
+
+    >>> find_bounds("2026-10-04/2026-10-04")
+    {'since': '2026-10-04T00:00:00+00:00', 'until': '2026-10-05T00:00:00+00:00'}
+    """
+    days = DayRange.parse(chosen) if chosen else DayRange(FIRST_DAY, LAST_DAY)
+    return {"since": days.start.isoformat(), "until": days.end.isoformat()}
 
 
 def write_days(first: datetime, last: datetime) -> str:

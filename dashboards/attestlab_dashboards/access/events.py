@@ -25,6 +25,7 @@ EVENTS: Final[Mapping[str, Reducer[AccessState]]] = {
     "sort": set_parameter("sort", resets=["page"]),
     "keys_sort": set_parameter("keys_sort", resets=["keys_page"]),
     "whole": toggle_parameter("whole", resets=["trail_page", "acts_page"]),
+    "range": toggle_parameter("range", resets=["trail_page"]),
     "who": set_parameter("who", resets=_OF_DRAWER),
     "deed": toggle_parameter("deed", resets=["acts_page"]),
     "clear": clear_filters(FILTERS, resets=_PAGES),

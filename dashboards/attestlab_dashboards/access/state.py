@@ -17,6 +17,7 @@ from attestlab_dashboards.parameters import (
     read_uuid,
     sort_order,
 )
+from attestlab_dashboards.ranges import read_range
 from attestlab_dashboards.state import PageState
 
 SORTS: Final = ("name", "role", "status", "sessions", "last")
@@ -63,6 +64,7 @@ class AccessState(PageState):
     keys_page = page_number(doc="The page of the keys.")
     sessions_page = page_number(doc="The page of the sessions.")
     trail_page = page_number(doc="The page of what all did.")
+    range = Value("", read=read_range, doc="The days of what all did, from/to; empty for all.")
     whole = param.Boolean(default=False, doc="Whether renewals of sessions and sent mails are listed, too.")
     who = Value("", read=normalizing(Holder.parse), doc="The person or key of the open drawer, person:id or key:id.")
     deed = Value("", read=matching(r"[a-z_]{1,40}\.[a-z_]{1,40}"), doc="The action that the drawer lists alone.")

@@ -17,11 +17,13 @@ from attestlab_dashboards.access.state import AccessState
 from attestlab_dashboards.deeds import MECHANICS, compose_entity_link, compose_link, name_service, write_deed
 from attestlab_dashboards.formats import time_tag
 from attestlab_dashboards.lake_query import LakeQuery
+from attestlab_dashboards.ranges import find_bounds
 from attestlab_dashboards.safe import NOTHING, html, join
 
 LINE_ROWS: Final = 10
 _OF_HOLDER: Final = "(actor_id = $id OR (resource_id = $id AND resource_type IN ('user', 'api_key')))"
 _NO_MECHANICS: Final = f"action NOT IN {MECHANICS}"
+_IN_RANGE: Final = '"timestamp" >= $since::TIMESTAMPTZ AND "timestamp" < $until::TIMESTAMPTZ'
 _COLUMNS: Final = 'seq, "timestamp" AS at, actor_type, actor_id, action, resource_type, resource_id, outcome, metadata'
 _NAMES: Final[Mapping[str, str]] = {  # of the things that lines are about, by data set
     "issuer": "SELECT id, name FROM issuers WHERE list_contains($ids, id::VARCHAR)",
@@ -101,12 +103,13 @@ def _compose_choice(state: AccessState, *, is_drawer: bool) -> str:
         *([_OF_HOLDER] if is_drawer else []),
         *([] if state.whole else [_NO_MECHANICS]),
         *(["action = $deed"] if is_drawer and state.deed else []),
+        *([_IN_RANGE] if state.range and not is_drawer else []),
     ]
     return " AND ".join(conditions) or "true"
 
 
 def _bind(state: AccessState) -> dict[str, str | int]:
-    return {"id": state.holder.id if state.holder else "", "deed": state.deed}
+    return {"id": state.holder.id if state.holder else "", "deed": state.deed, **find_bounds(state.range)}
 
 
 def load_page(lab: Lab, state: AccessState, *, page: int, is_drawer: bool) -> DeedPage:

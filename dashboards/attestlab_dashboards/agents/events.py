@@ -21,6 +21,7 @@ EVENTS: Final[Mapping[str, Reducer[AgentsState]]] = {
     **{name: set_parameter(name, resets=_PAGES) for name in ("status", "kind")},
     **{name: toggle_parameter(name, resets=_PAGES) for name in ("finding", "tree")},
     **{name: set_parameter(name) for name in (*_PAGES, "run")},
+    "range": toggle_parameter("range", resets=["acts_page"]),
     "agent": set_parameter("agent", resets=["part", "run"]),
     "part": set_parameter("part", resets=["run"]),
     "sort": set_parameter("sort", resets=["page"]),

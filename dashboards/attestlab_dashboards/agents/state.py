@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from attestlab.agents.rules import AgentStatus, AgentType
-from attestlab_dashboards.parameters import choice, object_id, page_number, sort_order
+from attestlab_dashboards.parameters import Value, choice, object_id, page_number, sort_order
+from attestlab_dashboards.ranges import read_range
 from attestlab_dashboards.state import PageState
 
 SORTS: Final = ("name", "type", "status", "owner", "depth", "key", "open", "last")
@@ -29,6 +30,7 @@ class AgentsState(PageState):
     page = page_number(doc="The page of the agents.")
     review_page = page_number(doc="The page of the review.")
     sessions_page = page_number(doc="The page of the sessions.")
+    range = Value("", read=read_range, doc="The days of what agents did, from/to; empty for all.")
     acts_page = page_number(doc="The page of what agents did.")
     agent = object_id(doc="The agent of the open drawer.")
     part = choice("", *PARTS, doc="The part of that drawer; empty for what the agent may do and who let it.")

@@ -54,7 +54,7 @@ def recall_head(state: LogState, text: str) -> LogState:
 
 def show_all(state: LogState, _value: str) -> LogState:
     """Show all entries."""
-    return state.change(type="", issuer="", page="")
+    return state.change(**dict.fromkeys((*FILTERS, "page"), ""))
 
 
 EVENTS: Final[Mapping[str, Reducer[LogState]]] = {
@@ -66,6 +66,7 @@ EVENTS: Final[Mapping[str, Reducer[LogState]]] = {
     "flip": toggle_parameter("flip"),
     "type": set_parameter("type", resets=["page"]),
     "issuer": set_parameter("issuer", resets=["page"]),
+    "range": toggle_parameter("range", resets=["page"]),
     "page": set_parameter("page"),
     "open": set_parameter("entry"),
     "inspect": inspect_entry,

@@ -11,13 +11,14 @@ import param
 from attestlab.log.entries import EntryType
 from attestlab_dashboards.log.heads import MAX_INDEX, KeptHead, SeenHead
 from attestlab_dashboards.parameters import NO_ADDRESS, Value, choice, matching, object_id, page_number
+from attestlab_dashboards.ranges import read_range
 from attestlab_dashboards.state import PageState
 
 MAX_FIND_CHARS: Final = 300
 MAX_TRUST_CHARS: Final = 2_000  # of a pinned policy, which the address carries
 MAX_BUNDLE_CHARS: Final = 1_000_000
 SEARCH: Final = "q"  # the name of `find` in an address, as the search box of every page sends it
-FILTERS: Final = ("type", "issuer")  # of the entries that are listed
+FILTERS: Final = ("type", "issuer", "range")  # of the entries that are listed
 ENTRY_TYPES: Final = tuple(each.value for each in EntryType)
 
 
@@ -60,6 +61,7 @@ class LogState(PageState):
     flip = choice(Flip.NOTHING, *Flip, doc="The part of a copy in which one bit is flipped.")
     type = choice("", *ENTRY_TYPES, doc="The type of the entries that are listed; empty for all.")
     issuer = object_id(doc="The issuer whose entries are listed; empty for all.")
+    range = Value("", read=read_range, doc="The days of the entries that are listed, from/to; empty for all.")
     page = page_number(most=MAX_INDEX, doc="The page of the entries.")
     entry = param.Integer(default=None, bounds=(0, MAX_INDEX), allow_None=True, doc="The index of the open entry.")
     trust = Value("", read=_at_most(MAX_TRUST_CHARS), doc="A pinned C2SP tlog-policy; empty for the service's own.")

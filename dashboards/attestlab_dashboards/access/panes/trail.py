@@ -14,7 +14,8 @@ from attestlab_dashboards.access.state import AccessState
 from attestlab_dashboards.access.trail import LINE_ROWS, DeedPage, compose_lines, draw_lines, load_page
 from attestlab_dashboards.formats import plural
 from attestlab_dashboards.pages import Pane
-from attestlab_dashboards.safe import html
+from attestlab_dashboards.ranges import draw_days
+from attestlab_dashboards.safe import html, join
 
 
 def load_trail(lab: Lab, state: AccessState) -> DeedPage:
@@ -29,14 +30,22 @@ def write_reading(page: DeedPage, _state: AccessState) -> str:
 
 def draw_trail(page: DeedPage, state: AccessState) -> Markup:
     """Draw a page of the lines."""
+    days = draw_days("range", state.range, page.register.now.date())
+    chips = html('<div class="chips">{days}{whole}</div>', days=days, whole=draw_whole(state))
     if not page.lines:
-        return widgets.empty("Nothing was done yet", "The audit trail begins with the first change.")
+        return join([chips, _draw_nothing(state)])
     return html(
-        '<div class="chips">{whole}</div>{lines}{pager}',
-        whole=draw_whole(state),
+        "{chips}{lines}{pager}",
+        chips=chips,
         lines=draw_lines(page),
         pager=widgets.pager(page.page, widgets.count_pages(page.all_lines, LINE_ROWS), ev="trail_page"),
     )
+
+
+def _draw_nothing(state: AccessState) -> Markup:
+    if state.range:
+        return widgets.empty("Nothing was done in these days", "No line of the audit trail is of this time.")
+    return widgets.empty("Nothing was done yet", "The audit trail begins with the first change.")
 
 
 def draw_whole(state: AccessState) -> Markup:
@@ -60,7 +69,7 @@ PANE: Final = Pane(
     reading=write_reading,
     load=load_trail,
     draw=draw_trail,
-    reads=("trail_page", "whole"),
+    reads=("range", "trail_page", "whole"),
     scope=Scope.AUDIT_READ.value,
     copy_sql=write_trail_sql,
     export=export_trail,

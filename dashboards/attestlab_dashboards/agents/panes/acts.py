@@ -20,6 +20,7 @@ from attestlab_dashboards.formats import time_tag
 from attestlab_dashboards.lake_query import LakeQuery
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.people import read_people
+from attestlab_dashboards.ranges import draw_days, find_bounds
 from attestlab_dashboards.safe import html, join
 
 ACT_ROWS: Final = 8
@@ -27,7 +28,8 @@ _ALL: Final = """SELECT a.seq, a."timestamp" AS at, c.id AS agent_id, c.name, a.
   a.outcome FROM audit a JOIN chosen c
   ON (a.actor_type = 'AGENT' AND a.actor_id = c.id::VARCHAR)
   OR (a.actor_type <> 'AGENT' AND a.resource_type = 'agent' AND a.resource_id = c.id::VARCHAR)
-WHERE a.action <> 'run.count'"""  # it repeats the recorded step
+WHERE a.action <> 'run.count'  -- it repeats the recorded step
+  AND a."timestamp" >= $since::TIMESTAMPTZ AND a."timestamp" < $until::TIMESTAMPTZ"""
 _PAGE: Final = f"""SELECT *, count(*) OVER () AS acts, row_number() OVER (ORDER BY seq DESC) AS place FROM ({_ALL})
 QUALIFY (place - 1) // {ACT_ROWS} = least($page, (acts - 1) // {ACT_ROWS}) ORDER BY place"""
 _WORDS: Final = {
@@ -73,7 +75,7 @@ class ActPage(NamedTuple):
 
 def load_acts(lab: Lab, state: AgentsState) -> ActPage:
     """Load a page of the lines."""
-    rows = compose(state, _PAGE, page=state.acts_page - 1).read_rows(lab)
+    rows = compose(state, _PAGE, page=state.acts_page - 1, **find_bounds(state.range)).read_rows(lab)
     acts, place = (int(str(rows[0][name])) for name in ("acts", "place")) if rows else (0, 1)
     lines = tuple(ActLine(**{name: row[name] for name in ActLine._fields}) for row in rows)  # type: ignore[arg-type]  # the query's types
     return ActPage(lab.now(), read_people(lab), lines, acts, (place - 1) // ACT_ROWS + 1)
@@ -81,7 +83,7 @@ def load_acts(lab: Lab, state: AgentsState) -> ActPage:
 
 def compose_acts(state: AgentsState) -> LakeQuery:
     """Compose the query of all lines."""
-    return compose(state, f"{_ALL} ORDER BY seq DESC")
+    return compose(state, f"{_ALL} ORDER BY seq DESC", **find_bounds(state.range))
 
 
 def export_acts(lab: Lab, state: AgentsState) -> Rows:
@@ -99,14 +101,19 @@ def write_reading(page: ActPage, _state: AgentsState) -> str:
     return f"{plural(page.acts, 'line')} of the audit trail: what agents did, and what others did with them"
 
 
-def draw_acts(page: ActPage, _state: AgentsState) -> Markup:
+def draw_acts(page: ActPage, state: AgentsState) -> Markup:
     """Draw a page of the lines."""
+    days = html('<div class="chips">{days}</div>', days=draw_days("range", state.range, page.now.date()))
     if not page.lines:
-        return widgets.empty("Nothing was done", "No line of the audit trail is by these agents, or about them.")
+        why = "No line of the audit trail is by these agents, or about them, at this time."
+        return join([days, widgets.empty("Nothing was done", why)])
     items = join(_draw_line(line, page) for line in page.lines)
     pages = -(-page.acts // ACT_ROWS)
     return html(
-        '<ul class="ag-acts">{items}</ul>{pager}', items=items, pager=widgets.pager(page.page, pages, ev="acts_page")
+        '{days}<ul class="ag-acts">{items}</ul>{pager}',
+        days=days,
+        items=items,
+        pager=widgets.pager(page.page, pages, ev="acts_page"),
     )
 
 
@@ -139,7 +146,7 @@ PANE: Final = Pane(
     reading=write_reading,
     load=load_acts,
     draw=draw_acts,
-    reads=(*FILTERS, "acts_page"),
+    reads=(*FILTERS, "range", "acts_page"),
     scope=Scope.AUDIT_READ.value,
     copy_sql=write_acts_sql,
     export=export_acts,

@@ -13,9 +13,10 @@ from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
 from attestlab_dashboards.formats import count, plural, short_id, utc
 from attestlab_dashboards.lake_query import LakeQuery
-from attestlab_dashboards.log.state import LogState
+from attestlab_dashboards.log.state import FILTERS, LogState
 from attestlab_dashboards.log.words import describe_type, shorten_hash, type_pill
 from attestlab_dashboards.pages import Pane
+from attestlab_dashboards.ranges import DayRange, draw_days, find_bounds
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import (
     SHORT_PAGE_ROWS,
@@ -33,6 +34,7 @@ from attestlab_dashboards.widgets import (
 _FILTERED: Final = """
 FROM log_entries e LEFT JOIN issuers i ON i.id = e.issuer_id
 WHERE ($type = '' OR e.type = $type) AND ($issuer = '' OR e.issuer_id = $issuer)
+  AND e.logged_at >= $since::TIMESTAMPTZ AND e.logged_at < $until::TIMESTAMPTZ
 """
 # One query for a page, its total and the counts of both filters: the lake runs one query at a time for each tenant.
 ENTRIES: Final = f"""
@@ -106,7 +108,7 @@ def select_entries(lab: Lab, state: LogState) -> Rows:
 
 def filter_parameters(state: LogState) -> dict[str, object]:
     """Return the parameters of the filters."""
-    return {"type": state.type, "issuer": state.issuer}
+    return {"type": state.type, "issuer": state.issuer, **find_bounds(state.range)}
 
 
 def _order(issuer: tuple[str, str, int]) -> tuple[int, str]:
@@ -183,10 +185,11 @@ def _draw_filters(data: EntryPage, state: LogState) -> Markup:
         types.append(chip(label, ev="type", v=kind, pressed=state.type == kind))
     return html(
         '<div class="chips lg-filters">{types}<label class="lg-choose"><span class="lbl">Issuer</span>'
-        '<select data-ev="issuer" data-key="issuer">{options}</select></label>{removable}</div>',
+        '<select data-ev="issuer" data-key="issuer">{options}</select></label>{days}{removable}</div>',
         types=join(types),
+        days=draw_days("range", state.range, data.now.date()),
         options=option_list(_list_issuers(data, state), state.issuer),
-        removable=set_filters(_list_removable(data, state)),
+        removable=set_filters(each for each in _list_removable(data, state) if each[0] != "range"),  # has its own cross
     )
 
 
@@ -237,6 +240,8 @@ def _list_removable(data: EntryPage, state: LogState) -> Iterator[tuple[str, str
     if state.issuer:
         name = next((name for issuer, name, _ in data.issuers if issuer == state.issuer), state.issuer)
         yield "issuer", f"issuer {name}"
+    if state.range:
+        yield "range", DayRange.parse(state.range).words
 
 
 def _name_filters(data: EntryPage, state: LogState) -> str:
@@ -252,7 +257,7 @@ PANE: Final = Pane(
     reading=tell_entries,
     load=load_entries,
     draw=draw_entries,
-    reads=("type", "issuer", "page", "looked"),
+    reads=(*FILTERS, "page", "looked"),
     copy_sql=copy_entries_sql,
     export=select_entries,
     is_common=True,
