@@ -89,17 +89,21 @@ _HOMES = {
 }
 # Public names that their modules define under a longer one.
 _LONG_NAMES = {"open": "open_lab"}
+# Public modules, which are loaded when they are first used, too.
+_MODULES = ("plots",)
 
 
 def __getattr__(name: str) -> Any:  # any of the public objects
+    if name in _MODULES:
+        return import_module(f"attestlab.{name}")
     if name not in _HOMES:
-        raise AttributeError(f"attestlab has no {name!r}; it has {', '.join(__all__)}")
+        raise AttributeError(f"attestlab has no {name!r}; it has {', '.join([*__all__, *_MODULES])}")
     with naming_extras():
         return getattr(import_module(_HOMES[name]), _LONG_NAMES.get(name, name))
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*__all__, *_MODULES, "__version__"])
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

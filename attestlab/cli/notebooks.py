@@ -14,7 +14,6 @@ from attestlab.core.standard_output import print_stderr
 from attestlab.core.version import VERSION
 
 _PACKAGE = Path(__file__).parents[1]
-_MODULE = "charts.py"  # all notebooks import it
 
 
 def notebooks(
@@ -35,7 +34,7 @@ def notebooks(
 
 
 def copy_notebooks(folder: Path) -> list[Path]:
-    """Copy the notebooks and the module that they import, or nothing; returns the copies.
+    """Copy the notebooks, or nothing; returns the copies.
 
     Raises:
         ValidationFailed: the folder is a file.
@@ -66,7 +65,7 @@ def _copy(original: Path, copy: Path) -> Path:
 def _list_sources() -> list[Path]:
     installed = _PACKAGE / "notebooks"
     home = installed if installed.is_dir() else _PACKAGE.parent / "notebooks"  # a clone has them beside the package
-    return [*sorted(home.glob("*.ipynb")), home / _MODULE]
+    return sorted(home.glob("*.ipynb"))
 
 
 def _differs(copy: Path, original: Path) -> bool:

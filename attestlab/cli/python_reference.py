@@ -98,7 +98,7 @@ __test__ = {
 
 def render_page() -> str:
     """Render the page in Markdown."""
-    sections = (_render_package, _render_lab, _render_nouns, _render_values, _render_objects)
+    sections = (_render_package, _render_lab, _render_nouns, _render_plots, _render_values, _render_objects)
     return "\n".join([_HEAD, *(line for render in sections for line in render())])
 
 
@@ -109,7 +109,15 @@ def list_public_verbs() -> dict[str, object]:
     kinds = {"lab": Lab, **{f"lab.{noun}": kind for noun, kind in NOUNS.items()}, **handles, **values}
     package = {f"attestlab.{name}": getattr(attestlab, name) for name in attestlab.__all__}
     verbs = {f"{owner}.{name}": verb for owner, kind in kinds.items() for name, verb in _list_verbs(kind)}
-    return {name: member for name, member in {**package, **verbs}.items() if inspect.isfunction(member)}
+    return {name: each for name, each in {**package, **_list_charts(), **verbs}.items() if inspect.isfunction(each)}
+
+
+def _list_charts() -> dict[str, object]:
+    """Map the name of each function of `attestlab.plots` to it."""
+    from attestlab import plots  # the only part of the reference that needs the extra `notebook`
+
+    found = {f"attestlab.plots.{name}": getattr(plots, name) for name in plots.__all__}
+    return {name: member for name, member in found.items() if inspect.isfunction(member)}
 
 
 def _render_package() -> Iterator[str]:
@@ -137,6 +145,15 @@ def _render_nouns() -> Iterator[str]:
         for name, verb in _list_verbs(kind):
             if shared.get(name) is not verb and not is_copied(verb):
                 yield from _render_member(f"lab.{noun}.{name}", verb)
+
+
+def _render_plots() -> Iterator[str]:
+    from attestlab import plots
+
+    yield "## attestlab.plots\n"
+    yield _render_text(plots)
+    for name, function in _list_charts().items():
+        yield from _render_member(name, function)
 
 
 def _render_values() -> Iterator[str]:

@@ -58,6 +58,7 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
     "stripe": {"stripe": "stripe"},
     "biscuit": {"biscuit-python": "biscuit_auth"},
     "notebook": {
+        "holoviews": "holoviews",
         "hvplot": "hvplot",
         "ipykernel": "ipykernel",
         "jupyterlab": "jupyterlab",

@@ -11,14 +11,14 @@ from support.file_sizes import limit_file_size
 from support.fork_server import run_command
 
 HOME = Path(__file__).parents[2] / "notebooks"
-NAMES = sorted([*(book.name for book in HOME.glob("*.ipynb")), "charts.py"])
+NAMES = sorted(book.name for book in HOME.glob("*.ipynb"))
 
 
 def read_all(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
-def test_notebooks_are_copied_with_what_they_import(tmp_path: Path) -> None:
+def test_notebooks_are_copied_and_may_be_copied_again(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "books"
 
     done = run_command("notebooks", str(folder))
@@ -29,14 +29,14 @@ def test_notebooks_are_copied_with_what_they_import(tmp_path: Path) -> None:
 
 
 def test_a_changed_notebook_stays_and_nothing_is_copied(tmp_path: Path) -> None:
-    for name, text in (("04_issuer_governance.ipynb", "mine"), ("charts.py", "mine too"), ("notes.txt", "")):
+    for name, text in (("04_issuer_governance.ipynb", "mine"), ("05_agents.ipynb", "mine too"), ("notes.txt", "")):
         (tmp_path / name).write_text(text)
     before = read_all(tmp_path)
 
     done = run_command("notebooks", str(tmp_path))
 
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert ": 04_issuer_governance.ipynb, charts.py. Rename them, or name another folder." in done.stderr
+    assert ": 04_issuer_governance.ipynb, 05_agents.ipynb. Rename them, or name another folder." in done.stderr
     assert read_all(tmp_path) == before
 
 

@@ -65,7 +65,7 @@ def test_there_are_six_notebooks() -> None:
 def test_a_notebook_imports_the_facade_alone(book: Path) -> None:
     imported = set().union(*(imported_modules(parse_code(cell)) for cell in code_of(book)))
 
-    assert {name for name in imported if name not in sys.stdlib_module_names} == {"attestlab", "charts", "pandas"}
+    assert {name for name in imported if name not in sys.stdlib_module_names} == {"attestlab", "pandas"}
 
 
 @every_book
@@ -120,7 +120,7 @@ def test_a_notebook_is_committed_executed_with_its_pictures(book: Path) -> None:
 
     assert [cell["execution_count"] for cell in code] == [*range(1, len(code) + 1)]
     assert [output for output in outputs if output["output_type"] == "error"] == []
-    drawn = sum("charts.draw_" in cell["source"] for cell in code)
+    drawn = sum("plots.draw_" in cell["source"] or ".plot(" in cell["source"] for cell in code)
     assert drawn == sum("image/png" in output.get("data", {}) for output in outputs) > 0
 
 
@@ -142,9 +142,8 @@ def test_executing_a_notebook_changes_its_outputs_alone(tmp_path: Path) -> None:
 
 
 def copy_executed(folder: Path) -> Path:
-    """Copy the tour and what it imports, and execute the copy with the Makefile's own command."""
-    for name in ("00_tour.ipynb", "charts.py"):
-        shutil.copy(FOLDER / name, folder / name)
+    """Copy the tour, and execute the copy with the Makefile's own command."""
+    shutil.copy(FOLDER / "00_tour.ipynb", folder)
     recipe = re.findall(r"^notebooks: .*\n\t(.*)", (FOLDER.parent / "Makefile").read_text(), re.MULTILINE)[0]
     command = recipe.replace("$(BIN)", str(Path(sys.executable).parent)).replace("notebooks/", f"{folder}/")
     with use_demo_caches():

@@ -34,9 +34,9 @@ print(json.dumps(sorted(found)))
 # What is missing where only its user looks: IPython calls one module, an address of PostgreSQL leads to another.
 # The states of dashboards are declared with param, which comes with panel.
 LACKS = {
-    "server": ["IPython", "bokeh", "panel", "param", "psycopg"],
-    "postgres": ["IPython", "bokeh", "panel", "param"],
-    "dash": ["IPython", "psycopg"],
+    "server": ["IPython", "bokeh", "holoviews", "panel", "param", "psycopg"],
+    "postgres": ["IPython", "bokeh", "holoviews", "panel", "param"],
+    "dash": ["IPython", "holoviews", "psycopg"],
     "notebook": ["psycopg"],
 }
 ROWS = """

@@ -59,8 +59,7 @@ def test_wheel_has_every_file_of_the_package_and_the_license(wheel: Path) -> Non
         names = set(archive.namelist())
         license_text = archive.read(f"attestlab-{VERSION}.dist-info/licenses/LICENSE")
 
-    notebooks = [*(ROOT / "notebooks").glob("*.ipynb"), ROOT / "notebooks" / "charts.py"]
-    source |= {f"attestlab/notebooks/{file.name}" for file in notebooks}
+    source |= {f"attestlab/notebooks/{file.name}" for file in (ROOT / "notebooks").glob("*.ipynb")}
     assert source - names == set()
     assert {name for name in names - source if ".dist-info/" not in name} == set()
     assert license_text == (ROOT / "LICENSE").read_bytes()

@@ -159,7 +159,6 @@ from attestlab.client.handles.risk import (
     CaseResultHandle,
     ChallengeHandle,
     CommentHandle,
-    DriftHandle,
     EntityHandle,
     GraphHandle,
     ListEntryHandle,
@@ -169,12 +168,12 @@ from attestlab.client.handles.risk import (
     NormalizationHandle,
     NormalizedHandle,
     RiskSettingsHandle,
-    RiskSimulationHandle,
     ScanHandle,
     SignalHandle,
     SourceHandle,
     VelocityHandle,
 )
+from attestlab.client.handles.risk_reports import DriftHandle, RiskSimulationHandle
 from attestlab.client.handles.runs import (
     RunDetailsHandle,
     RunHandle,
@@ -211,6 +210,7 @@ from attestlab.client.lab import MeHandle
 from attestlab.client.own_keys import OwnKey
 from attestlab.core.json_types import SqlParameters
 from attestlab.log.note.trust_policy import TrustPolicy
+from attestlab.plots import Chart
 
 Found = TypeVar("Found")
 
@@ -351,6 +351,16 @@ class AsyncDelegationProof(DelegationProofHandle):
         """Write the proof as a JSON file, for `attestlab verify`; returns its path."""
     async def verify(self, *, trust: TrustPolicy | str | None = None) -> ChainVerdictHandle:
         """Verify the chain in this process; what changed after the proof was made does not count."""
+
+class AsyncDrift(DriftHandle):
+    """The drift of scores between two windows, strongest first."""
+    async def plot(self, *, title: str | None = None) -> Chart:
+        """Draw the drift of each source and type, with the bounds from which it is moderate and major."""
+
+class AsyncGraph(GraphHandle):
+    """The entities around one, the links between them, and the rings that they form."""
+    async def plot(self, *, title: str | None = None) -> Chart:
+        """Draw the entities on rings by their kind, with the links between them."""
 
 class AsyncInboxItem(InboxItemHandle):
     """An attestation that was delivered to the consumer; `verify`, `bundle`, `badge` and `sd_jwt` are about it."""
@@ -556,6 +566,11 @@ class AsyncRecordedDecision(RecordedDecisionHandle):
     async def explain(self) -> ExplanationHandle:
         """Explain the decision; `lab.policies.explain` explains the result and errors."""
 
+class AsyncRiskSimulation(RiskSimulationHandle):
+    """What a rule set would have escalated, compared with the outcomes of cases and with the live rule."""
+    async def plot(self, what: str = "cost", *, title: str | None = None) -> Chart:
+        """Draw what each value of the threshold costs, or what the rules escalate."""
+
 class AsyncRun(RunHandle):
     """A run of an agent: a plan whose steps agents record, which ends as an entry of the public log."""
     async def complete(self, status: str = "completed") -> AsyncRun:
@@ -592,13 +607,15 @@ class AsyncSignal(SignalHandle):
     """A risk signal, with a score from 0 to 100."""
     async def entity(self) -> EntityHandle:
         """Return what is known about the signal's entity; `lab.signals.entity` explains the result and errors."""
-    async def graph(self, *, depth: int | None = None) -> GraphHandle:
+    async def graph(self, *, depth: int | None = None) -> AsyncGraph:
         """Return the entities around the signal's entity."""
 
 class AsyncSimulation(SimulationHandle):
     """What a policy would have decided in the past, compared with what was decided."""
     async def count_flips(self, before: str, after: str) -> int:
         """Return the number of decisions with one result before and another after."""
+    async def plot(self, what: str | None = None, *, title: str | None = None) -> Chart:
+        """Draw the decisions that would change, what each rule does, or the values of a sweep."""
 
 class AsyncStoredBundle(StoredBundleHandle):
     """A proof bundle of an attestation or a receipt, with its verification in this process."""
@@ -1081,7 +1098,7 @@ class AsyncSignalNoun:
         """Change the tenant's settings of risk; signals that are recorded already stay as they are."""
     async def df(self) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
-    async def drift(self, *, since: When | None = None, until: When | None = None) -> DriftHandle:
+    async def drift(self, *, since: When | None = None, until: When | None = None) -> AsyncDrift:
         """Compare the scores of a window, by default the last seven days, with those before."""
     async def entity(self, entity: object, entity_id: str | None = None) -> EntityHandle:
         """Return what is known about an entity."""
@@ -1089,7 +1106,7 @@ class AsyncSignalNoun:
         self, subject_id: str, outcome: str, *, occurred_at: When | None = None, **circumstances: str
     ) -> LoginHandle:
         """Score a login; `outcome` is `success` or `failure`."""
-    async def graph(self, entity: object, entity_id: str | None = None, *, depth: int | None = None) -> GraphHandle:
+    async def graph(self, entity: object, entity_id: str | None = None, *, depth: int | None = None) -> AsyncGraph:
         """Return the entities around one, up to `depth` links away, and the rings that they form."""
     async def head(self, count: int = 5) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
@@ -1113,6 +1130,16 @@ class AsyncSignalNoun:
         """Normalize raw events again by the mapping of now; an event whose result changed becomes another signal."""
     async def pl(self) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
+    async def plot(
+        self,
+        what: str = "volume",
+        *,
+        by: str | None = None,
+        since: When | None = None,
+        until: When | None = None,
+        every: str | None = None,
+    ) -> Chart:
+        """Draw the signals over time; the service counts them, so that a million costs little."""
     async def record_event(
         self,
         event_type: str,
@@ -1148,7 +1175,8 @@ class AsyncSignalNoun:
         until: When | None = None,
         threshold: Mapping[str, object] | tuple[str, str] | None = None,
         points: int = 100,
-    ) -> RiskSimulationHandle:
+        costs: Mapping[str, float] | None = None,
+    ) -> AsyncRiskSimulation:
         """Replay escalation rules over past signals, and compare them with the outcomes of cases."""
     async def sources(self) -> Records[SourceHandle]:
         """List the sources of signals, and which of them fell silent."""

@@ -14,14 +14,13 @@ from attestlab.client.collections.bulk_signals import record_signals
 from attestlab.client.collections.filters import SignalFilterArgs
 from attestlab.client.collections.logins import LoginVerbs
 from attestlab.client.collections.raw_events import RawEventVerbs
+from attestlab.client.collections.signal_plots import PlotVerbs
 from attestlab.client.collections.thresholds import read_threshold
 from attestlab.client.handles.risk import (
     BulkHandle,
-    DriftHandle,
     EntityHandle,
     GraphHandle,
     RiskSettingsHandle,
-    RiskSimulationHandle,
     ScanHandle,
     SignalHandle,
     SourceHandle,
@@ -31,6 +30,7 @@ from attestlab.client.handles.risk import (
     get_graph,
     read_entity,
 )
+from attestlab.client.handles.risk_reports import DriftHandle, RiskSimulationHandle
 from attestlab.client.own_examples import name_in_examples
 from attestlab.client.progress import show_progress
 from attestlab.client.service_client import ServiceClient
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @name_in_examples("signals")
-class SignalCollection(LoginVerbs, RawEventVerbs):
+class SignalCollection(LoginVerbs, RawEventVerbs, PlotVerbs):
     """The tenant's risk signals, newest first."""
 
     noun = "a signal"
@@ -298,6 +298,7 @@ class SignalCollection(LoginVerbs, RawEventVerbs):
         until: When | None = None,
         threshold: Mapping[str, object] | tuple[str, str] | None = None,
         points: int = 100,
+        costs: Mapping[str, float] | None = None,
     ) -> RiskSimulationHandle:
         """Replay escalation rules over past signals, and compare them with the outcomes of cases.
 
@@ -306,6 +307,7 @@ class SignalCollection(LoginVerbs, RawEventVerbs):
             threshold: `(rule_id, attribute)` of the number that the curve varies.
             since: of the first signal, by its time; `until` of the first one that is left out.
             points: how many values the curve has at most, 1 to 1,000.
+            costs: what one `missed_fraud` and one `false_alarm` cost, in any unit; by default 10 and 1.
 
         Returns:
             Precision, recall and false positive rate, each with its interval, the effect of each rule, and the curve of
@@ -327,6 +329,8 @@ class SignalCollection(LoginVerbs, RawEventVerbs):
         ]
         body: dict[str, object] = {"rules": given, "points": points}
         body |= arguments.read_period(since, until)
+        if costs is not None:
+            body["costs"] = arguments.read_mapping(costs, name="costs")
         if threshold is not None:
             body["threshold"] = read_threshold(threshold)
         with show_progress("Simulating the rules"):

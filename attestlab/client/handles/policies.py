@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import ClassVar, Self, cast
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 from uuid import UUID
 
 from pydantic import model_validator
@@ -13,7 +13,7 @@ from attestlab.client import arguments, card_contents, policy_documents
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.handles.base import Handle
-from attestlab.client.handles.simulation_parts import RuleAlone, SweptValues
+from attestlab.client.handles.simulation_parts import RuleAlone, SweptValues, plot_simulation
 from attestlab.client.progress import show_progress
 from attestlab.client.service_client import Json, ServiceClient, path_of
 from attestlab.core.errors import NotFound, ValidationFailed
@@ -36,6 +36,9 @@ from attestlab.simulation.shapes import (
     TransitionOut,
     WithoutRiskOut,
 )
+
+if TYPE_CHECKING:
+    from attestlab.plots import Chart
 
 MAX_BY = 3  # attributes that a simulation counts by
 ThresholdLike = tuple[str, str] | tuple[str, str, str] | Mapping[str, object]
@@ -162,6 +165,26 @@ class SimulationHandle(SimulationOut, Handle):
 
     def _repr_html_(self) -> str:
         return card_contents.draw_simulation(self, self.newly_allowed, self.newly_denied)
+
+    def plot(self, what: str | None = None, *, title: str | None = None) -> Chart:
+        """Draw the decisions that would change, what each rule does, or the values of a sweep.
+
+        Args:
+            what: `flips`, the decisions that change, by the attributes of the simulation; `rules`, what each matches;
+                or `sweep`. By default the sweep if there is one, else the flips.
+            title: above the chart; by default the policy.
+
+        Returns:
+            A HoloViews element, which a notebook shows as a picture (`attestlab.plots`).
+
+        Raises:
+            ValidationFailed: `what` is another word, or the simulation has no sweep.
+            MissingExtra: the extra `notebook` is not installed.
+
+        >>> report = lab.policies["Employment checks"].simulate(until="2026-11-02", by="trust_tier")
+        >>> chart = report.plot()
+        """
+        return plot_simulation(self, what, title)
 
     @property
     def policy_name(self) -> str:

@@ -1,8 +1,8 @@
-"""Risk: signals, entities and their graph, cases, lists, challenges, and what-ifs."""
+"""Risk: signals, entities and their graph, cases, lists and challenges."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
 from pydantic import Field
@@ -25,15 +25,11 @@ from attestlab.risk.enforcement.shapes import (
 )
 from attestlab.risk.entities.shapes import EdgeOut, EntityOut, GraphOut, NodeOut, RingOut
 from attestlab.risk.normalization.shapes import MappingItemOut, MappingOut, NormalizedOut, NormalizeOut
-from attestlab.risk.shapes import DriftOut, FactorOut, KindDriftOut, LoginOut, ScanOut, SourceOut, VelocityOut
+from attestlab.risk.shapes import FactorOut, LoginOut, ScanOut, SourceOut, VelocityOut
 from attestlab.risk.signals.shapes import BulkOut, RejectedLineOut, SignalOut
-from attestlab.simulation.risk.shapes import (
-    CurvePointOut,
-    RiskFlipOut,
-    RiskRuleEffectOut,
-    RiskSimulationOut,
-    SignalExampleOut,
-)
+
+if TYPE_CHECKING:
+    from attestlab.plots import Chart
 
 
 class EntityHandle(EntityOut, Handle):
@@ -61,6 +57,24 @@ class GraphHandle(GraphOut, Handle):
     def __repr__(self) -> str:
         entities, links = plural(len(self.nodes), "entity", "entities"), plural(len(self.edges), "link")
         return f"Graph({entities}, {links}, {plural(len(self.rings), 'ring')})"
+
+    def plot(self, *, title: str | None = None) -> Chart:
+        """Draw the entities on rings by their kind, with the links between them.
+
+        Args:
+            title: above the chart; by default the first entity with the numbers of the graph.
+
+        Returns:
+            A HoloViews element, which a notebook shows as a picture (`attestlab.plots.draw_graph`).
+
+        Raises:
+            MissingExtra: the extra `notebook` is not installed.
+
+        >>> chart = lab.signals.graph("device:device-73d1efba", depth=1).plot()
+        """
+        from attestlab import plots  # loads HoloViews, which only charts need
+
+        return plots.draw_graph(self, title=title)
 
     def _repr_html_(self) -> str:
         return risk_cards.draw_graph(self)
@@ -270,17 +284,6 @@ class ScanHandle(ScanOut, Handle):
         return risk_cards.draw_score(self, self.verdict, "Media scan")
 
 
-class DriftHandle(DriftOut, Handle):
-    """The drift of scores between two windows, strongest first."""
-
-    shown_fields: ClassVar = ("since", "until", "items", "truncated")
-
-    items: Records[KindDriftOut]
-
-    def _repr_html_(self) -> str:
-        return risk_cards.draw_drift(self)
-
-
 class SourceHandle(SourceOut, Handle):
     """A source of signals, and whether it fell silent."""
 
@@ -305,20 +308,6 @@ class NormalizationHandle(NormalizeOut, Handle):
     """How many raw events were normalized again, and how many became another signal."""
 
     shown_fields: ClassVar = ("events", "changed")
-
-
-class RiskSimulationHandle(RiskSimulationOut, Handle):
-    """What a rule set would have escalated, compared with the outcomes of cases and with the live rule."""
-
-    shown_fields: ClassVar = ("signals", "precision", "recall", "fpr", "cost")
-
-    rules: Records[RiskRuleEffectOut]
-    curve: Records[CurvePointOut]
-    flips: Records[RiskFlipOut]
-    examples: Records[SignalExampleOut]
-
-    def _repr_html_(self) -> str:
-        return risk_cards.draw_risk_simulation(self)
 
 
 def get_entity(client: ServiceClient, entity_type: str, entity_id: str) -> EntityHandle:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab.client.analysis.records import Records
-from attestlab.client.handles.risk import RiskSimulationHandle
+from attestlab.client.handles.risk_reports import RiskSimulationHandle
 from attestlab.simulation.risk.shapes import CurvePointOut
 from attestlab_dashboards import axes
 from attestlab_dashboards.cells import read_text
