@@ -232,13 +232,6 @@ def draw_tree_head(head: HeadOut) -> str:
     return draw_card(CardTone.CALM, "SIGNED", f"Log of {plural(head.tree_size, 'entry', 'entries')}", rows, foot=foot)
 
 
-def draw_lab(place: str, rows: Sequence[CardRow]) -> str:
-    """Draw the card of a lab."""
-    foot = join("Try ", write_code("lab.attestations[0]"), " or ", write_code("lab.signals.df()"))
-    word = "DEMO" if place.startswith("demo") else "LAB"
-    return draw_card(CardTone.CALM, word, place, rows, foot=foot)
-
-
 def name_schema(schema_id: str) -> str:
     """Return the title of a schema, or its id if this version does not know it."""
     known = CATALOGUE.get(schema_id)

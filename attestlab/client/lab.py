@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from datetime import datetime
 from types import TracebackType
 from typing import ClassVar, Self, Unpack
 from uuid import UUID
 
-from attestlab.client import arguments, card_contents
+from attestlab.client import arguments, lab_cards
 from attestlab.client.analysis.arrow_reading import RowQuery
 from attestlab.client.analysis.caller_frames import read_frames
 from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.rows import Rows, require_text
 from attestlab.client.arguments import File
-from attestlab.client.cards import CardRow
 from attestlab.client.collections.agent_sessions import AgentSessionCollection
 from attestlab.client.collections.agents import AgentCollection
 from attestlab.client.collections.api_keys import ApiKeyCollection
@@ -58,16 +56,12 @@ from attestlab.client.handles.portfolios import PortfolioHandle, fetch_portfolio
 from attestlab.client.handles.protections import ProtectionHandle, ProtectionOptions, protect_file
 from attestlab.client.service_client import ServiceClient
 from attestlab.client.session import PersonSession
-from attestlab.core.counting import plural
 from attestlab.core.encoding import quote
-from attestlab.core.errors import AttestLabError, ValidationFailed
+from attestlab.core.errors import ValidationFailed
 from attestlab.core.json_types import SqlParameters
 from attestlab.core.short_text import MAX_REPR_CHARACTERS, shorten
 from attestlab.identity.shapes import MeOut
 from attestlab.log.note.trust_policy import TrustPolicy
-
-_COUNTED = ("Attestations", "Issuers", "Signals", "Cases", "Decisions")
-_COUNTS = "SELECT " + ", ".join(f"(SELECT count(*) FROM {name.lower()}) AS {name}" for name in _COUNTED)
 
 
 class MeHandle(MeOut, Handle):
@@ -364,19 +358,8 @@ class Lab:
         return shorten(f"Lab({self._client.place})", MAX_REPR_CHARACTERS)
 
     def _repr_html_(self) -> str:
-        return card_contents.draw_lab(self._client.place, self._describe())
-
-    def _describe(self) -> list[CardRow]:
-        """Describe the lab in lines; what its credential may not see is left out."""
-        rows: list[CardRow] = []
-        with suppress(AttestLabError):
-            rows.append(CardRow("Log", plural(self.log.head().tree_size, "entry", "entries")))
-            me = self.me()
-            rows += [CardRow("Tenant", f"{me.tenant_name}, plan {me.plan}"), CardRow("Caller", me.email or me.name)]
-        with suppress(AttestLabError, ImportError):  # the plain wheel has no reader of rows
-            (counts,) = self.sql(_COUNTS)
-            rows = [*(CardRow(name, f"{count:,}") for name, count in counts.items()), *rows]
-        return rows
+        reads = lab_cards.LabReads(self.sql, self.log.head, self.now, self.me)
+        return lab_cards.draw_lab(reads, self._client.place)
 
     def __dir__(self) -> list[str]:
         nouns = [name for name in vars(self) if not name.startswith("_")]

@@ -12,6 +12,8 @@ Noun = TypeVar("Noun", bound=type)
 
 EXAMPLE: Final = "lab.issuers."  # what examples of shared verbs begin with; they hold for every noun
 
+_NAMES: Final[dict[type, str]] = {}  # of the classes of nouns, as a lab calls them
+
 
 def name_in_examples(noun: str) -> Callable[[Noun], Noun]:
     """Give a class its own copies of the verbs that it inherits, with the noun in their examples.
@@ -24,9 +26,15 @@ def name_in_examples(noun: str) -> Callable[[Noun], Noun]:
         for name, verb in inspect.getmembers(kind, inspect.isfunction):
             if name not in vars(kind) and EXAMPLE in (verb.__doc__ or ""):
                 setattr(kind, name, _copy(verb, f"lab.{noun}."))
+        _NAMES[kind] = noun
         return kind
 
     return copy_verbs
+
+
+def name_of_noun(kind: type) -> str:
+    """Return the name of a noun in a lab, such as `people`."""
+    return _NAMES.get(kind) or kind.__name__.removesuffix("Collection").lower()
 
 
 def is_copied(verb: object) -> bool:

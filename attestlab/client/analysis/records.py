@@ -30,6 +30,8 @@ from pydantic import BaseModel, GetCoreSchemaHandler
 from pydantic.fields import FieldInfo
 from pydantic_core import core_schema, to_json
 
+from attestlab.client.cards import CardRow, CardTone, draw_card
+from attestlab.core.errors import MissingExtra
 from attestlab.core.extras import naming_extras
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
 Part = TypeVar("Part", bound=BaseModel)
 
+MAX_SHOWN_ROWS = 20  # of the table in a notebook
+MAX_CARD_PARTS = 5
 _MAX_EXACT_INTEGER = 2**53 - 1  # what a double holds, as a larger one is no number of I-JSON either (RFC 7493)
 _PLAIN = {bool: "bool", int: "int64", float: "double", str: "string", UUID: "string"}  # names of Arrow types
 
@@ -144,7 +148,15 @@ class Records(list[Part], Generic[Part]):
         return f"{type(self).__name__}({len(self)} {noun}{more})"
 
     def _repr_html_(self) -> str:
-        return str(self.df().to_html(notebook=True, max_rows=20))
+        try:
+            return str(self.df().to_html(notebook=True, max_rows=MAX_SHOWN_ROWS))
+        except MissingExtra as error:
+            return self._draw_card(error)
+
+    def _draw_card(self, error: MissingExtra) -> str:
+        """Draw the first parts as a card, where no frame can be made of them."""
+        rows = [CardRow(f"[{number}]", repr(each)) for number, each in enumerate(self[:MAX_CARD_PARTS])]
+        return draw_card(CardTone.CALM, "LIST", repr(self), [*rows, CardRow("No table", error.message)])
 
 
 def _read_columns(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self, cast
 
 import httpx
 
-from attestlab.client import card_contents
+from attestlab.client import lab_cards
 from attestlab.client.asynchronous.calls import VerbThreads, sleep_on_loop
 from attestlab.client.asynchronous.loop_transport import LoopTransport
 from attestlab.client.asynchronous.twins import AsyncTwin, Found
@@ -47,7 +47,7 @@ class AsyncLab(AsyncTwin):
         await self.close()
 
     def _repr_html_(self) -> str:
-        return card_contents.draw_lab(self._url, [])  # more would be requests
+        return lab_cards.draw_place(self._url)  # more would be requests
 
     def _twin_of(self, found: object) -> Found:
         if isinstance(found, Lab):

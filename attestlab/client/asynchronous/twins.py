@@ -122,6 +122,10 @@ class AsyncRows(AsyncTwin):
     def __getitem__(self, which: slice) -> Found:
         return self._twin_of(cast("Rows", self._held)[which])
 
+    def _repr_html_(self) -> str:
+        """Draw the card without its contents, because reading them would stop the loop."""
+        return str(self._held._draw_card()) if hasattr(self._held, "_draw_card") else super()._repr_html_()
+
     async def count(self) -> int:
         """Count the rows; in a lab without `await` that is `len`."""
         return int(await self._threads.run(partial(_count, cast("Rows", self._held))))

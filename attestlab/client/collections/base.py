@@ -7,15 +7,15 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, Unpack, overload
 
-from attestlab.client import arguments
+from attestlab.client import arguments, lab_cards
 from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.row_forms import RowForms
 from attestlab.client.analysis.rows import DEFAULT_HEAD
-from attestlab.client.cards import CardRow, CardTone, draw_card
+from attestlab.client.cards import CardRow
 from attestlab.client.collections.filters import NoFilterArgs, read_filters
 from attestlab.client.handles.base import Handle
-from attestlab.client.own_examples import is_copied
+from attestlab.client.own_examples import is_copied, name_of_noun
 from attestlab.client.public_names import list_public_names
 from attestlab.client.service_client import ServiceClient, path_of
 from attestlab.core.short_text import MAX_REPR_CHARACTERS, shorten
@@ -81,7 +81,23 @@ class Collection(Generic[Item]):
         return describe_noun(type(self), self._client.place)
 
     def _repr_html_(self) -> str:
-        return draw_noun(type(self), self._client.place)
+        return self._draw_card(self._read_card_rows)
+
+    def _draw_card(self, *reads: lab_cards.Read) -> str:
+        """Draw the card with the contents that `reads` read, none of which raises; without one it reads nothing."""
+        kind = type(self)
+        about, verbs = (kind.__doc__ or "").partition("\n")[0], list_own_verbs(kind)
+        has_rows = issubclass(kind, RowForms)
+        return lab_cards.draw_noun(name_of_noun(kind), about, self._client.place, verbs, reads, has_rows=has_rows)
+
+    def _read_card_rows(self) -> Iterator[CardRow]:
+        """Read the newest objects for the card."""
+        found = self[: lab_cards.MAX_ITEMS]
+        if not found:
+            yield CardRow("Empty", "none yet")
+        yield from lab_cards.list_newest(found)
+        if found.truncated:
+            yield CardRow("", "and older ones")
 
     def __dir__(self) -> builtins.list[str]:
         return sorted(list_public_names(type(self), hidden=HIDDEN_NAMES))
@@ -128,25 +144,31 @@ class DatasetCollection(RowForms, Collection[Item]):
     def __len__(self) -> int:
         return len(self.rows)
 
+    def _repr_html_(self) -> str:
+        return self._draw_card(self._count_kinds, self._read_card_rows)
+
+    def _count_kinds(self) -> Iterator[CardRow]:
+        """Count the rows for the card, by the column that divides them best."""
+        kind = lab_cards.KINDS.get(self.dataset, "'rows'")
+        rows = self.sql(f"select {kind}::varchar as kind, count(*) as n from this group by all order by n desc, kind")
+        yield CardRow("Count", lab_cards.write_kinds([(row["kind"], int(str(row["n"]))) for row in rows]))
+
     def __bool__(self) -> bool:
         return bool(self.list())
 
 
 def describe_noun(kind: type, place: str) -> str:
-    """Describe a noun of a lab in a line."""
-    return shorten(f"{kind.__name__.removesuffix('Collection')} of {place}", MAX_REPR_CHARACTERS)
+    """Describe a noun of a lab in a line, with what reads it; nothing is read."""
+    reading = "[:3], .df() or .sql()" if issubclass(kind, RowForms) else "[:3] or .list()"
+    name = name_of_noun(kind).title().replace("_", "")
+    return shorten(f"{name}({place}; a loop, {reading} reads it)", MAX_REPR_CHARACTERS)
 
 
-def draw_noun(kind: type, place: str) -> str:
-    """Draw the card of a noun: what it is, and its verbs. It reads nothing."""
-    about = (kind.__doc__ or "").partition("\n")[0]
-    own = [name for each in kind.__mro__ if each.__module__ not in _SHARED for name in _list_verbs(each)]
-    rows = [CardRow("Verbs", ", ".join(own) or None), CardRow("Place", place)]
-    name = kind.__name__.removesuffix("Collection").upper()
-    return draw_card(CardTone.CALM, name, about, rows)
+def list_own_verbs(kind: type) -> builtins.list[str]:
+    """List the verbs that the classes of a noun add to those of every noun."""
+    kinds = [each for each in kind.__mro__ if each.__module__ not in _SHARED]
+    return [name for each in kinds for name, member in vars(each).items() if _is_own_verb(name, member)]
 
 
-def _list_verbs(kind: type) -> Iterator[str]:
-    for name, member in vars(kind).items():
-        if not name.startswith("_") and inspect.isfunction(member) and not is_copied(member):
-            yield name
+def _is_own_verb(name: str, member: object) -> bool:
+    return not name.startswith("_") and inspect.isfunction(member) and not is_copied(member)

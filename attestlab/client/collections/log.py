@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import cast, overload
 from uuid import UUID
 
-from attestlab.client import arguments
+from attestlab.client import arguments, lab_cards
 from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.row_forms import RowForms
-from attestlab.client.collections.base import HIDDEN_NAMES, describe_noun, draw_noun
+from attestlab.client.cards import CardRow, write_time
+from attestlab.client.collections.base import HIDDEN_NAMES, describe_noun, list_own_verbs
 from attestlab.client.handles.attestations import read_attestation_id
 from attestlab.client.handles.log import (
     AnyHeadHandle,
@@ -220,10 +221,22 @@ class LogCollection(RowForms):
         return describe_noun(type(self), self._client.place)
 
     def _repr_html_(self) -> str:
-        return draw_noun(type(self), self._client.place)
+        return self._draw_card(self._read_card_rows)
 
     def __dir__(self) -> list[str]:
         return sorted(list_public_names(type(self), hidden=HIDDEN_NAMES))
+
+    def _draw_card(self, *reads: lab_cards.Read) -> str:
+        """Draw the card with the contents that `reads` read, none of which raises; without one it reads nothing."""
+        about = (type(self).__doc__ or "").partition("\n")[0]
+        return lab_cards.draw_noun("log", about, self._client.place, list_own_verbs(type(self)), reads, has_rows=True)
+
+    def _read_card_rows(self) -> Iterator[CardRow]:
+        """Read the head and the newest entries for the card."""
+        head = self.head()
+        yield CardRow("Count", f"{plural(head.tree_size, 'entry', 'entries')}, signed {write_time(head.timestamp)}")
+        first = max(0, head.tree_size - lab_cards.MAX_ITEMS)
+        yield from reversed([*lab_cards.list_newest(self._read(first, head.tree_size - first), first=first)])
 
     def _read_checkpoints(self) -> Iterator[CheckpointHandle]:
         for answer in self._client.iterate("/v1/log/checkpoints"):
