@@ -38,3 +38,9 @@ def list_served() -> Mapping[str, Path]:
 def read_text(name: str) -> str:
     """Read a style sheet of the folder, to write it into a document."""
     return (FOLDER / name).read_text(encoding="utf-8")
+
+
+@cache
+def join_scripts(*names: str) -> str:
+    """Join scripts of the folder into one module: the names that each declares are known to the ones after it."""
+    return "\n".join(read_text(name) for name in names)

@@ -36,6 +36,7 @@ from tornado.web import (
 from attestlab.web import logging_setup
 from attestlab_dashboards import assets, downloads, shell, sign_in
 from attestlab_dashboards.configuration import Configuration
+from attestlab_dashboards.conversation import title_of
 from attestlab_dashboards.cookies import CookieSeal
 from attestlab_dashboards.document import ShellPage
 from attestlab_dashboards.guarded_handlers import guard
@@ -47,7 +48,7 @@ from attestlab_dashboards.sessions import BrowserSession, BrowserSessions
 from attestlab_dashboards.sign_in import COOKIE
 from attestlab_dashboards.throttle import PAGES_PER_MINUTE, TENANT_PAGES_PER_MINUTE, Throttle, TooManyRequests
 from attestlab_dashboards.together.parts import make_shared_parts
-from attestlab_dashboards.view import DashboardView, title_of
+from attestlab_dashboards.view import DashboardView
 
 MAX_MESSAGE_BYTES: Final = 2 * 1024 * 1024
 _PING_S: Final = 60  # a websocket that answers no ping for as long again ends

@@ -1,17 +1,20 @@
-// The bridge between a page's markup and its server: events go there by delegation, markup of panes comes back.
-// Markup is made on the server, where every text is escaped (safe.py); nothing here builds markup from text.
+// The bridge between a page's markup and its Python: events go there by delegation, markup of panes comes back.
+// Markup is made in Python, where every text is escaped (safe.py); nothing here builds markup from text.
+// What is around the page is its `host`: page.js for a window of the browser, cell.js for a cell of a notebook.
 const LIVE_PAUSE_MS = 150;
 const MAX_TEXT_BYTES = 1_000_000;
-const ANSWER_PAUSE_MS = 1_000;
 const MAX_BASES = 20;
 const FILE_NAME = "attestlab:file";
 const UNHASHED = "This browser hashes files only over https. Paste the SHA-256 instead.";
 
-export function render({ model, el }) {
-  const root = document.createElement("div");
-  root.id = "al-main";
-  root.tabIndex = -1;
-  el.appendChild(root);
+function makeRoot(place) {
+  const root = Object.assign(document.createElement("div"), { id: "al-main", tabIndex: -1 });
+  place.appendChild(root);
+  return root;
+}
+
+// Lets a page converse in `root`: `send` sends a message to Python, and `receive` of the result takes one from there.
+function converse({ root, send: sendMessage, host }) {
   const scope = root.getRootNode();
   let sent = 0;
   let liveTimer = 0;
@@ -20,7 +23,7 @@ export function render({ model, el }) {
   let lastForm = null;
   let span = "";
 
-  const send = (message) => model.send_msg({ ...message, n: ++sent });
+  const send = (message) => sendMessage({ ...message, n: ++sent });
   const draftArea = () => root.querySelector("textarea[data-keep]");
   const find = (name, value) => scope.querySelector(`[${name}="${CSS.escape(value)}"]`);
 
@@ -61,23 +64,17 @@ export function render({ model, el }) {
   }
 
   const receivers = {
-    frame: (message) => { drawn.clear(); span = ""; paint(root, message.html); document.body.dataset.drawn = "1"; },
+    frame: (message) => { drawn.clear(); span = ""; paint(root, message.html); host.noteDrawn(); },
     panes: (message) => message.panes.forEach(show),
     busy: (message) => {
       if (message.number <= readyNumber) return;  // an answer that was there at once has overtaken it
-      document.body.dataset.ready = "";
+      host.noteReady("");
       root.dataset.busy = "1";
     },
-    ready: (message) => { readyNumber = message.number; document.body.dataset.ready = String(message.number); root.dataset.busy = ""; askForNotes(); },
-    address: (message) => {
-      document.title = message.title;
-      const next = location.pathname + message.query;
-      if (next === location.pathname + location.search) return;
-      if (message.replace) history.replaceState(null, "", next);
-      else history.pushState(null, "", next);
-    },
+    ready: (message) => { readyNumber = message.number; host.noteReady(String(message.number)); root.dataset.busy = ""; askForNotes(); },
+    address: (message) => host.showAddress(message),
     notice: (message) => {
-      const place = message.tone === "bad" ? findRefusalPlace() : document.getElementById("al-notices");
+      const place = message.tone === "bad" ? findRefusalPlace() : host.notices;
       const box = document.createElement("div");
       box.className = message.tone === "bad" ? "al-toast bad" : "al-toast";
       box.setAttribute("role", message.tone === "bad" ? "alert" : "status");
@@ -91,18 +88,9 @@ export function render({ model, el }) {
       const undo = box.querySelector("[data-seconds]");
       if (undo) setTimeout(() => undo.remove(), 1000 * Number(undo.dataset.seconds));
     },
-    notes: (message) => { root.querySelector("[data-notes]").innerHTML = message.html; globalThis.attestlabMarks?.paint(root); },
+    notes: (message) => { const list = root.querySelector("[data-notes]"); if (list) list.innerHTML = message.html; globalThis.attestlabMarks?.paint(root); },
     remember: (message) => remember(message.text),
-    badge: (message) => {
-      const link = document.querySelector(`.al-nav a[href="${CSS.escape(message.path)}"]`);
-      link?.querySelector(".al-badge")?.remove();
-      if (!link || !message.number) return;
-      const badge = Object.assign(document.createElement("b"), { className: "al-badge", textContent: String(Math.min(message.number, 99)) });
-      badge.append(Object.assign(document.createElement("span"), { className: "al-hidden", textContent: message.number === 1 ? " waits for you" : " wait for you" }));
-      link.append(badge);
-    },
-    found: (message) => finder.show(message),
-    ended: () => { location.replace(`sign-in?next=${encodeURIComponent(location.pathname + location.search)}`); },
+    ...host.receivers,
   };
   function askForNotes() {
     const shown = globalThis.attestlabMarks?.findSpan(root) ?? "";
@@ -112,21 +100,18 @@ export function render({ model, el }) {
   // A refusal is shown in the dialog whose form was sent, above its buttons, so that it can be corrected there.
   function findRefusalPlace() {
     const isOpen = lastForm?.isConnected && lastForm.closest('[role="dialog"], dialog');
-    if (!isOpen) return document.getElementById("al-notices");
+    if (!isOpen) return host.notices;
     return lastForm.querySelector(".al-refusal") ?? lastForm.insertBefore(Object.assign(document.createElement("div"), { className: "al-refusal" }), lastForm.lastElementChild);
   }
 
-  model.on("msg:custom", (message) => receivers[message.do]?.(message));
-
   // What a page remembers between visits. A browser that forbids storage remembers nothing.
-  const memoryName = `attestlab:${location.pathname}`;
-  function recall() { try { return localStorage.getItem(memoryName) ?? ""; } catch { return ""; } }
-  function remember(text) { try { localStorage.setItem(memoryName, text); } catch { /* storage is forbidden */ } }
-  function forget() { try { localStorage.removeItem(memoryName); } catch { /* storage is forbidden */ } location.reload(); }
+  function recall() { try { return localStorage.getItem(host.name) ?? ""; } catch { return ""; } }
+  function remember(text) { try { localStorage.setItem(host.name, text); } catch { /* storage is forbidden */ } }
+  function forget() { try { localStorage.removeItem(host.name); } catch { /* storage is forbidden */ } host.restart(); }
 
   // The text of a draft that this tab alone has: it survives a reload. `bases` are the texts that it was written over,
   // so that it never covers the draft of another link.
-  const draftName = (area) => `${memoryName}?draft=${area.dataset.keep}`;
+  const draftName = (area) => `${host.name}?draft=${area.dataset.keep}`;
   function readDraft(area) { try { return JSON.parse(sessionStorage.getItem(draftName(area))) ?? { bases: [] }; } catch { return { bases: [] }; } }
   function keepDraft(area, text) {
     try {
@@ -175,8 +160,7 @@ export function render({ model, el }) {
     if (view && !(event.ctrlKey || event.metaKey || event.shiftKey)) {
       event.preventDefault();
       view.closest(".al-views").open = false;
-      history.pushState(null, "", view.href);
-      return send({ address: view.search });
+      return host.openAddress(view);
     }
     const tile = event.target.closest("[data-rows]");  // a number, whose rows are in a pane
     if (tile) find("data-pane", tile.dataset.rows)?.focus();
@@ -274,29 +258,27 @@ export function render({ model, el }) {
   });
 
   // The queue: a person decides its rows by keys. A row that is gone hands the focus to the one that took its place.
-  const queue = makeQueue({ root, scope, send });
-
-  const finder = makeFinder(send, (html) => receivers.notice({ tone: "bad", html }));
+  const queue = makeQueue({ root, send, host });
 
   root.addEventListener("focusin", (event) => {  // who writes in a folded text sees all of it
     const folded = event.target.dataset.unfolds && scope.getElementById(event.target.dataset.unfolds);
     if (folded) folded.open = true;
   });
-  globalThis.attestlabTips?.watch(root);
+  globalThis.attestlabTips?.watch(root, host.tips);
   globalThis.attestlabMarks?.watch(root);
 
   const openMenu = () => root.querySelector(".al-views[open]");
   root.addEventListener("pointerdown", (event) => { if (openMenu() && !openMenu().contains(event.target)) openMenu().open = false; });
 
-  document.addEventListener("keydown", (event) => {
+  host.keys.addEventListener("keydown", (event) => {
     const focused = scope.activeElement ?? document.activeElement;
     const typing = focused?.matches?.("input, textarea, select");
     if (!typing || focused.closest("[data-decide]") || focused.matches("[data-pick]")) queue.press(event, focused);
     if (event.key === "Escape" && openMenu()) { const menu = openMenu(); menu.open = false; return menu.querySelector("summary").focus(); }
     if (event.key === "Escape" && root.querySelector('[role="dialog"]')) send({ ev: "close", v: "" });
-    if (event.key === "/" && !typing && !document.activeElement?.matches?.("input, textarea")) {
+    if (event.key === "/" && !typing && host.search && !document.activeElement?.matches?.("input, textarea")) {
       event.preventDefault();
-      document.querySelector("#al-search")?.focus();
+      host.search.focus();
     }
     const span = focused?.closest?.("[data-span]")?.dataset.span;
     if (span && (event.key === "Enter" || event.key === " ")) {
@@ -316,30 +298,12 @@ export function render({ model, el }) {
     }
   }
 
-  // A lost connection: the page loads again as soon as the server answers, because its state is in its address. Text
-  // that is in this window alone stays: the person copies it first.
-  async function loadOnceAnswered() {
-    for (;;) {
-      await new Promise((resolve) => setTimeout(resolve, ANSWER_PAUSE_MS * (1 + Math.random())));
-      const answer = await fetch("sign-in", { redirect: "manual", cache: "no-store" }).catch(() => null);
-      if (answer?.ok || answer?.type === "opaqueredirect") return location.reload();
-    }
-  }
-
   const isDraftKept = (area) => Boolean(area?.dataset.keep) && readDraft(area).text === area.value;
   const hasOwnText = () =>
     (location.search.includes("=in-the-window") && !isDraftKept(draftArea())) ||
     [...root.querySelectorAll("textarea")].some((area) => area.value !== area.defaultValue && !isDraftKept(area));
 
-  globalThis.Bokeh?.documents[0]?.on_event("connection_lost", () => {
-    const isKept = hasOwnText();
-    const next = isKept ? "Copy what you wrote, then load it again." : "It comes back by itself.";
-    receivers.notice({ tone: "bad", html: `<span>The connection is lost, so this page may be out of date. ${next}</span>` });
-    if (!isKept) loadOnceAnswered();
-  });
-
-  window.addEventListener("popstate", () => send({ address: location.search }));
-  send({ hello: location.search, memory: recall() });
+  return { receive: (message) => receivers[message.do]?.(message), send, recall, hasOwnText, notify: receivers.notice };
 }
 
 // The SHA-256 of a file in hex, or nothing where the browser computes none; this tab remembers the file's name by it.
@@ -358,86 +322,7 @@ function recallFile(hex) {
   } catch { return undefined; }
 }
 
-// The search in the bar: suggestions while typing, arrows move among them, Enter opens one, Escape closes them.
-function makeFinder(send, refuse) {
-  const input = document.getElementById("al-search");
-  const list = document.getElementById("al-found");
-  if (!input || !list) return { show() {} };
-  let timer = 0;
-  let active = -1;
-
-  const options = () => [...list.querySelectorAll('[role="option"]')];
-
-  function toggle(isOpen) {
-    list.hidden = !isOpen;
-    input.setAttribute("aria-expanded", String(isOpen));
-    if (!isOpen) mark(-1);
-  }
-
-  function mark(at) {
-    active = at;
-    options().forEach((option, place) => {
-      option.setAttribute("aria-selected", String(place === at));
-      option.id = `al-found-${place}`;
-      if (place === at) option.scrollIntoView({ block: "nearest" });
-    });
-    if (at < 0) input.removeAttribute("aria-activedescendant");
-    else input.setAttribute("aria-activedescendant", `al-found-${at}`);
-  }
-
-  function ask() {
-    clearTimeout(timer);
-    const text = input.value;
-    if (!text.trim()) return toggle(false);
-    timer = setTimeout(() => send({ find: text }), LIVE_PAUSE_MS);
-  }
-
-  function press(event) {
-    const all = options();
-    if (event.key === "Escape" && !list.hidden) {
-      event.preventDefault();
-      event.stopPropagation();
-      return toggle(false);
-    }
-    if (list.hidden || !all.length) return;
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step) {
-      event.preventDefault();
-      mark(active < 0 && step < 0 ? all.length - 1 : (active + step + all.length) % all.length);
-    }
-    if (event.key === "Enter" && active >= 0) {
-      event.preventDefault();
-      all[active].click();
-    }
-  }
-
-  function show(message) {
-    if (message.text !== input.value) return;
-    list.innerHTML = message.html;
-    toggle(message.html !== "" && document.activeElement === input);
-  }
-
-  async function lookUp(file) {
-    const hex = file && await hashFile(file);
-    if (hex) location.assign(`log?q=${hex}&file=${hex}`);
-    else if (file) refuse(UNHASHED);
-  }
-
-  // A file that is dropped on the bar is looked up; elsewhere in the bar the browser would open it and leave the page.
-  input.form.addEventListener("dragover", (event) => event.preventDefault());
-  input.form.addEventListener("drop", (event) => {
-    if (!event.dataTransfer.files.length) return;
-    event.preventDefault();
-    lookUp(event.dataTransfer.files[0]);
-  });
-  input.addEventListener("input", ask);
-  input.addEventListener("focus", ask);
-  input.addEventListener("keydown", press);
-  document.addEventListener("pointerdown", (event) => { if (!input.form.contains(event.target)) toggle(false); });
-  return { show };
-}
-
-function makeQueue({ root, scope, send }) {
+function makeQueue({ root, send, host }) {
   const MOVES = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 };
   const OUTCOMES = ["fraud", "legitimate", "inconclusive"];
   let place = 0;
@@ -530,7 +415,7 @@ function makeQueue({ root, scope, send }) {
     press(event, focused) {
       if (!list() || event.ctrlKey || event.metaKey || event.altKey) return;
       const isWriting = focused?.matches?.("input:not([data-pick]), select, textarea");
-      const undo = event.key === "u" && !isWriting && document.querySelector("#al-notices .al-undo");
+      const undo = event.key === "u" && !isWriting && host.notices.querySelector(".al-undo");
       if (undo) { event.preventDefault(); return undo.click(); }
       if (root.querySelector('[role="dialog"]')) return;
       const inForm = focused?.closest?.("[data-decide]");

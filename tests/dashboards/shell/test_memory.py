@@ -61,7 +61,7 @@ async def open_window(context: ApplicationContext, cookie: str, session: Browser
     (view,) = (page for page in session.pages if isinstance(page, DashboardView))
     view.__panel__()._handle_msg({"hello": ""})
     async with asyncio.timeout(WAIT_TIMEOUT_S):
-        while view._tasks - {view._watching}:
+        while view._conversation._tasks - {view._conversation._watching}:
             await asyncio.sleep(0)
     return view
 
@@ -86,8 +86,8 @@ async def open_and_close(count: int) -> tuple[list[weakref.ref[object]], Browser
     for _ in range(count):
         view = await open_window(context, cookie, session)
         (open_session,) = context.sessions
-        was += [weakref.ref(each) for each in (view, view.__panel__(), view._answers, open_session.document)]
-        ending = asyncio.gather(*view._tasks, return_exceptions=True)
+        ending = asyncio.gather(*view._conversation._tasks, return_exceptions=True)
+        was += [weakref.ref(each) for each in (view, view.__panel__(), view._conversation, open_session.document)]
         del view, open_session
         await discard(context)
         await asyncio.wait_for(ending, WAIT_TIMEOUT_S)

@@ -153,7 +153,7 @@ def test_a_late_answer_to_an_old_filter_is_dropped(open_window: Callable[..., Wi
 def test_the_navigation_counts_again_what_waits_until_the_window_is_closed(
     open_window: Callable[..., Window], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attestlab_dashboards.view.WAITING_INTERVAL_S", 0)
+    monkeypatch.setattr("attestlab_dashboards.conversation.WAITING_INTERVAL_S", 0)
     counts = iter([2, Unavailable("The service does not answer."), 0])
 
     def count_waiting(_lab: Lab) -> int:
