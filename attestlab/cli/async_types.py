@@ -19,6 +19,7 @@ from attestlab.cli.python_reference import NOUNS
 from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.row_forms import RowForms
 from attestlab.client.analysis.rows import Rows
+from attestlab.client.asynchronous.twins import NOT_AWAITED
 from attestlab.client.collections.base import Collection
 from attestlab.client.handles.base import Handle
 from attestlab.client.lab import Lab
@@ -204,7 +205,9 @@ def _render_lab() -> str:
 
 def _render_verbs(kind: type, *, without: frozenset[str] = frozenset()) -> str:
     return "".join(
-        _render_verb(verb) for name, verb in sorted(list_verbs(kind).items()) if name not in without | {"of_dataset"}
+        _render_verb(verb)
+        for name, verb in sorted(list_verbs(kind).items())
+        if name not in without | NOT_AWAITED | {"of_dataset"}
     )
 
 

@@ -39,6 +39,7 @@ from attestlab.client.collections.views import AnnotationCollection, ViewCollect
 from attestlab.client.collections.votes import VoteRequestCollection
 from attestlab.client.collections.webhooks import WebhookCollection
 from attestlab.client.door import Door
+from attestlab.client.exploring import ExploringLab
 from attestlab.client.handles.agent_sessions import AgentTokensHandle
 from attestlab.client.handles.attestations import (
     AttestationLike,
@@ -70,7 +71,7 @@ class MeHandle(MeOut, Handle):
     shown_fields: ClassVar = ("name", "tenant_name", "tenant_id", "realm", "plan")
 
 
-class Lab:
+class Lab(ExploringLab):
     """A lab: nouns such as `attestations` and `issuers`, and the verbs that need no noun.
 
     Use it in a `with` block, or call `close`. In the examples of its verbs, `lab` is `attestlab.demo()`.
@@ -362,8 +363,7 @@ class Lab:
         return lab_cards.draw_lab(reads, self._client.place)
 
     def __dir__(self) -> list[str]:
-        nouns = [name for name in vars(self) if not name.startswith("_")]
-        return sorted([*nouns, *(name for name in vars(Lab) if not name.startswith("_"))])
+        return sorted(name for name in {*vars(self), *vars(Lab), "explore"} if not name.startswith("_"))
 
     def _with_client(self, client: ServiceClient) -> Self:
         return type(self)(self._door, client, closes_door=False)

@@ -19,7 +19,7 @@ INCLUDED: Final[Mapping[str, tuple[str, ...]]] = {
     "postgres": ("server",),
     "stripe": ("server",),
     "biscuit": ("server",),
-    "notebook": ("server",),
+    "notebook": ("dash",),
     "dash": ("server",),
     "demo": ("biscuit", "dash"),
 }
@@ -58,6 +58,7 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
     "stripe": {"stripe": "stripe"},
     "biscuit": {"biscuit-python": "biscuit_auth"},
     "notebook": {
+        "anywidget": "anywidget",
         "holoviews": "holoviews",
         "hvplot": "hvplot",
         "ipykernel": "ipykernel",
@@ -65,6 +66,7 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
         "matplotlib": "matplotlib",
         "pandas": "pandas",
         "polars": "polars",
+        "traitlets": "traitlets",
     },
     "dash": {
         "bokeh": "bokeh",

@@ -28,6 +28,7 @@ from attestlab_dashboards.answers import Answers, run_in_thread, run_verb
 from attestlab_dashboards.common_answers import CommonAnswers, SharingAnswers
 from attestlab_dashboards.pages import NO_SHARED_PARTS, AnyAction, AnyPage, AnyPane, Facts, SharedParts
 from attestlab_dashboards.safe import html
+from attestlab_dashboards.state import PageState
 
 MAX_VALUE_CHARS: Final = 1_000_000
 MAX_QUERY_CHARS: Final = 4_000
@@ -48,7 +49,8 @@ class PageCaller:
     """Who looks at a page, with the lab that the page asks as this person or program.
 
     `open_unattended_lab` opens the lab for what the page asks by itself; `on_ended` is called when the service no
-    longer accepts the caller. `common` are the answers that callers with equal rights share.
+    longer accepts the caller. `common` are the answers that callers with equal rights share; `has_downloads` is whether
+    the page's address serves files of its rows.
     """
 
     facts: Facts
@@ -56,6 +58,7 @@ class PageCaller:
     open_unattended_lab: Callable[[], Lab]
     on_ended: Callable[[], None]
     common: CommonAnswers | None = None
+    has_downloads: bool = True
 
 
 class PageConversation(param.Parameterized):
@@ -92,6 +95,7 @@ class PageConversation(param.Parameterized):
         self._answers = Answers(self._lab) if caller.common is None else SharingAnswers(self._lab, caller.common)
         self._tasks: set[asyncio.Task[None]] = set()
         self._memory = ""
+        self._shown: frozenset[str] | None = None
 
     @cached_property
     def _unattended_lab(self) -> Lab:
@@ -133,6 +137,20 @@ class PageConversation(param.Parameterized):
             case {"act": str(name), "fields": dict(fields)} if name in self._actions and len(fields) <= MAX_FIELDS:
                 self._start(self._act(self._actions[name], _texts(fields)))
 
+    def show_panes(self, keys: frozenset[str] | None) -> None:
+        """Draw these panes alone from now on, or all; one that was left out is loaded once it is drawn."""
+        self._shown = keys
+        self._start(self._draw(self.state, self.number))
+
+    async def load(self, pane: AnyPane, state: PageState) -> Any:
+        """Return what a pane shows for a state, which is asked for once.
+
+        Raises:
+            AttestLabError: the service refused, or failed.
+            VerbCancelled: the person cancelled it.
+        """
+        return await self._answers.load(pane, state)
+
     def _retry(self, key: str) -> None:
         for pane in self._panes:
             if pane.key == key:
@@ -153,7 +171,7 @@ class PageConversation(param.Parameterized):
         if left_out:
             self.notify(frame.describe_left_out(left_out), tone="info")
 
-    def _read_query(self, query: str) -> tuple[Any, tuple[str, ...]]:
+    def _read_query(self, query: str) -> tuple[PageState, tuple[str, ...]]:
         try:
             pairs = parse_qsl(query.removeprefix("?")[:MAX_QUERY_CHARS], max_num_fields=MAX_FIELDS)
         except ValueError:  # too many of them
@@ -161,7 +179,7 @@ class PageConversation(param.Parameterized):
         state, left_out = self._page.state.from_query(dict(pairs))
         return (state if self._page.recall is None else self._page.recall(state, self._memory)), left_out
 
-    def show(self, state: Any, *, address: str | None = "push") -> None:
+    def show(self, state: PageState, *, address: str | None = "push") -> None:
         """Draw a state, and put it into the address of the window."""
         self.param.update(state=state, number=self.number + 1)
         self._send({"do": "busy", "number": self.number})  # may arrive after `ready`
@@ -179,18 +197,19 @@ class PageConversation(param.Parameterized):
         self._send({"do": "panes", "panes": [chips]})
         self._start(self._draw(state, self.number))
 
-    async def _draw(self, state: Any, number: int) -> None:
-        panes = self._panes if self._page.is_open_to(self._caller.facts) else ()
+    async def _draw(self, state: PageState, number: int) -> None:
+        is_open = self._page.is_open_to(self._caller.facts)
+        panes = [pane for pane in self._panes if is_open and (self._shown is None or pane.key in self._shown)]
         await asyncio.gather(*(self._draw_pane(pane, state, number) for pane in panes))
         if number == self.number:
             self._send({"do": "ready", "number": number})
 
-    async def _draw_pane(self, pane: AnyPane, state: Any, number: int) -> None:
+    async def _draw_pane(self, pane: AnyPane, state: PageState, number: int) -> None:
         markup = await self._content_of(pane, state, number)
         if number == self.number and markup is not None:
             self._send({"do": "panes", "panes": [{"key": pane.key, "html": markup}]})
 
-    async def _content_of(self, pane: AnyPane, state: Any, number: int) -> Markup | None:
+    async def _content_of(self, pane: AnyPane, state: PageState, number: int) -> Markup | None:
         """Load and draw a pane; None if the state has changed while it waited."""
         if pane.scope and pane.scope not in self._caller.facts.scopes:
             return frame.draw_forbidden(pane, self._caller.facts)
@@ -211,7 +230,7 @@ class PageConversation(param.Parameterized):
         finally:
             progress.cancel()
 
-    async def _show_progress(self, pane: AnyPane, state: Any, number: int) -> None:
+    async def _show_progress(self, pane: AnyPane, state: PageState, number: int) -> None:
         """Show for how long a long load has run, until it is cancelled because the load has ended."""
         if not pane.is_long or not pane.question:
             return
@@ -225,13 +244,14 @@ class PageConversation(param.Parameterized):
             self._send({"do": "panes", "panes": [{"key": pane.key, "html": drawn}]})
             await asyncio.sleep(PROGRESS_INTERVAL_S)
 
-    async def _load_and_draw(self, pane: AnyPane, state: Any, number: int) -> Markup | None:
+    async def _load_and_draw(self, pane: AnyPane, state: PageState, number: int) -> Markup | None:
         data = await self._answers.load(pane, state)
         if number != self.number:
             return None
         if pane.remember is not None and (memory := pane.remember(data, state)):
             self._send({"do": "remember", "text": memory})
-        return await run_in_thread(lambda: frame.draw_pane(self._page.path, pane, data, state))
+        tools = frame.PaneTools(self._page.path, has_downloads=self._caller.has_downloads)
+        return await run_in_thread(lambda: frame.draw_pane(tools, pane, data, state))
 
     def _watch_waiting(self) -> None:
         """Count now and then again and again what waits for the person, instead of what counted before."""

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final, NamedTuple, Protocol
+from typing import ClassVar, Final, NamedTuple, Protocol
 from urllib.parse import urlencode
 
 from tornado.iostream import StreamClosedError
 
-from attestlab.client.analysis.records import Records
-from attestlab.client.analysis.rows import Rows
 from attestlab.core.encoding import quote
 from attestlab.core.errors import AttestLabError, NotFound, ValidationFailed
 from attestlab.core.spreadsheet_cells import protect_cell
 from attestlab_dashboards.page_list import find_page
-from attestlab_dashboards.pages import AnyPage
+from attestlab_dashboards.pages import AnyPage, AnyRows
 from attestlab_dashboards.sessions import BrowserSession
 from attestlab_dashboards.sign_in import SessionHandler
 from attestlab_dashboards.state import PageState
@@ -26,7 +24,7 @@ _PIECE_BYTES: Final = 256 * 1024
 _NO_SESSION: Final = "Your session has ended. Sign in, then download the file again."
 
 
-def _as_csv(rows: Rows | Records[Any]) -> bytes:
+def _as_csv(rows: AnyRows) -> bytes:
     """Write CSV (RFC 4180); a text that a spreadsheet would run as a formula has an apostrophe before it.
 
     pandas quotes a text with a carriage return only if the lines end with one.
@@ -38,7 +36,7 @@ def _as_csv(rows: Rows | Records[Any]) -> bytes:
     return text.encode()
 
 
-def _as_parquet(rows: Rows | Records[Any]) -> bytes:
+def _as_parquet(rows: AnyRows) -> bytes:
     import io
 
     import pyarrow.parquet as parquet
@@ -48,12 +46,12 @@ def _as_parquet(rows: Rows | Records[Any]) -> bytes:
     return buffer.getvalue()
 
 
-def _as_json(rows: Rows | Records[Any]) -> bytes:
+def _as_json(rows: AnyRows) -> bytes:
     text: str = rows.df().to_json(orient="records", date_format="iso", date_unit="us")
     return text.encode()
 
 
-FORMATS: Final[Mapping[str, tuple[str, Callable[[Rows | Records[Any]], bytes]]]] = {
+FORMATS: Final[Mapping[str, tuple[str, Callable[[AnyRows], bytes]]]] = {
     "csv": ("text/csv; charset=utf-8", _as_csv),
     "parquet": ("application/vnd.apache.parquet", _as_parquet),
     "json": ("application/json", _as_json),

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from markupsafe import Markup
 
 from attestlab.core.errors import AttestLabError, PermissionDenied
 from attestlab_dashboards import icons, widgets
+from attestlab_dashboards.explore_call import write_rows_call
 from attestlab_dashboards.pages import AnyPage, AnyPane, Facts
 from attestlab_dashboards.safe import NOTHING, html, join, text
+from attestlab_dashboards.state import PageState
 
 _FORMATS = ("csv", "parquet", "json")
 _PLACED = ("answer", "kpis", "chips", "primary")  # the other panes without a question are drawers and dialogs
 
 
-def draw(page: AnyPage, state: Any, facts: Facts) -> Markup:
+def draw(page: AnyPage, state: PageState, facts: Facts) -> Markup:
     """Draw the page with empty panes: the question, the filters, and a skeleton for each card."""
     if not page.is_open_to(facts):
         return _draw_forbidden_page(page, facts)
@@ -43,15 +45,28 @@ def draw(page: AnyPage, state: Any, facts: Facts) -> Markup:
     )
 
 
-def draw_pane(path: str, pane: AnyPane, data: Any, state: Any) -> Markup:
-    """Draw a pane of the page at `path` with its heading and tools."""
+def draw_alone(pane: AnyPane) -> Markup:
+    """Draw the frame of one pane without the others."""
+    place = _draw_place(pane) if pane.question else html('<div data-pane="{key}"></div>', key=pane.key)
+    return html('<div class="al-w"><div class="al-grid">{place}</div><div data-notes></div></div>', place=place)
+
+
+class PaneTools(NamedTuple):
+    """What the menu of a pane offers: code for the page at `path`, and files where its address serves them."""
+
+    path: str
+    has_downloads: bool = True
+
+
+def draw_pane(tools: PaneTools, pane: AnyPane, data: Any, state: PageState) -> Markup:
+    """Draw a pane with its heading and tools."""
     body = pane.draw(data, state)
     if not pane.question:
         return body
     line = _write_words(pane.reading, data, state)
     how = _write_words(pane.how, data, state)
     words = html('{line}<span class="al-how"> {how}</span>', line=line, how=how) if how else text(line)
-    return html("{title}{body}", title=_draw_title(pane, words, _draw_tools(path, pane, state)), body=body)
+    return html("{title}{body}", title=_draw_title(pane, words, _draw_tools(tools, pane, state)), body=body)
 
 
 def _write_words(words: str | Callable[[Any, Any], str], data: Any, state: Any) -> str:
@@ -171,24 +186,9 @@ def _draw_title(pane: AnyPane, reading: Markup, tools: Markup) -> Markup:
     )
 
 
-def _draw_tools(path: str, pane: AnyPane, state: Any) -> Markup:
-    """Draw the menu of a pane: downloads of its rows, and its query as Python and SQL."""
-    items: list[Markup] = []
-    if pane.export is not None:
-        query = urlencode({**state.to_query(), "pane": pane.key})
-        items += [
-            html(
-                '<a href="{path}/export?{query}&amp;format={format}" download>{label}</a>',
-                path=path,
-                query=query,
-                format=name,
-                label="Parquet" if name == "parquet" else name.upper(),
-            )
-            for name in _FORMATS
-        ]
-    for label, snippet in (("Copy as Python", pane.compose_python(state)), ("Copy SQL", pane.compose_sql(state))):
-        if snippet is not None:
-            items.append(html('<button type="button" data-copy="{text}">{label}</button>', text=snippet, label=label))
+def _draw_tools(tools: PaneTools, pane: AnyPane, state: PageState) -> Markup:
+    """Draw the menu of a pane: downloads of its rows, and the code that gives them."""
+    items = [*_draw_downloads(tools, pane, state), *_draw_snippets(tools, pane, state)]
     if not items:
         return NOTHING
     return html(
@@ -199,6 +199,31 @@ def _draw_tools(path: str, pane: AnyPane, state: Any) -> Markup:
         icon=icons.draw("download"),
         items=join(items),
     )
+
+
+def _draw_downloads(tools: PaneTools, pane: AnyPane, state: PageState) -> Iterator[Markup]:
+    if pane.export is None or not tools.has_downloads:
+        return
+    query = urlencode({**state.to_query(), "pane": pane.key})
+    for name in _FORMATS:
+        yield html(
+            '<a href="{path}/export?{query}&amp;format={format}" download>{label}</a>',
+            path=tools.path,
+            query=query,
+            format=name,
+            label="Parquet" if name == "parquet" else name.upper(),
+        )
+
+
+def _draw_snippets(tools: PaneTools, pane: AnyPane, state: PageState) -> Iterator[Markup]:
+    snippets = {
+        "Copy as a cell": None if pane.export is None else write_rows_call(tools.path, state, pane.key),
+        "Copy as Python": pane.compose_python(state),
+        "Copy SQL": pane.compose_sql(state),
+    }
+    for label, snippet in snippets.items():
+        if snippet is not None:
+            yield html('<button type="button" data-copy="{text}">{label}</button>', text=snippet, label=label)
 
 
 def _detail(error: AttestLabError) -> str:

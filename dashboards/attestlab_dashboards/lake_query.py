@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from datetime import datetime
+from typing import Final, NamedTuple, cast
 
 from attestlab import Lab
-from attestlab.client.analysis.rows import Rows
+from attestlab.client.analysis.rows import Rows, get_query
 from attestlab.policy.sql.compiler import literal
 
 PARAMETER: Final = re.compile(r"\$([a-z]\w*)")
@@ -28,6 +29,14 @@ class LakeQuery(NamedTuple):
         """
         return cls(sql, {name: values[name] for name in dict.fromkeys(PARAMETER.findall(sql))})
 
+    @classmethod
+    def of(cls, rows: Rows) -> LakeQuery | None:
+        """Return the query of rows with named parameters; None if it has others, or tables of the caller."""
+        query = get_query(rows)
+        if query.frames or not isinstance(query.parameters or {}, Mapping):
+            return None
+        return cls(query.sql, cast("Mapping[str, object]", query.parameters or {}))
+
     def read(self, lab: Lab) -> Rows:
         """Ask the facade."""
         return lab.sql(self.sql, dict(self.parameters))
@@ -43,11 +52,15 @@ class LakeQuery(NamedTuple):
 
 
 def write_literal(value: object) -> str:
-    """Write a value as SQL: a number as it is, everything else as a text.
+    """Write a value as SQL: a number as it is, a time as one, a list of such, and everything else as a text.
 
-    >>> write_literal(7), write_literal("O'Neill")
-    ('7', "'O''Neill'")
+    >>> write_literal(7), write_literal("O'Neill"), write_literal(["a", 1])
+    ('7', "'O''Neill'", "['a', 1]")
     """
+    if isinstance(value, datetime):
+        return f"TIMESTAMPTZ {literal(value.isoformat())}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(write_literal, value))}]"
     return str(value) if isinstance(value, int | float) else literal(str(value))
 
 

@@ -22,6 +22,7 @@ from attestlab_dashboards.state import PageState
 
 S = TypeVar("S", bound=PageState)
 D = TypeVar("D")
+AnyRows = Rows | Records[Any]
 
 
 class Facts(NamedTuple):
@@ -66,7 +67,7 @@ class Pane(Generic[S, D]):
     scope: str = ""
     copy_sql: Callable[[S], str] | None = None
     copy_python: Callable[[S], str] | None = None
-    export: Callable[[Lab, S], Rows | Records[Any]] | None = None
+    export: Callable[[Lab, S], AnyRows] | None = None
     remember: Callable[[D, S], str] | None = None
     is_long: bool = False
     expects: Callable[[Lab, S], str] | None = None

@@ -29,7 +29,8 @@ def draw_head() -> Markup:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<script src="{theme}"></script><script src="{tips}"></script>'
         '<script src="{syntax}"></script><script src="{marks}"></script>'
-        '<link rel="stylesheet" href="{tokens}"><link rel="stylesheet" href="{shell}">',
+        '<link rel="stylesheet" href="{tokens}"><link rel="stylesheet" href="{shell}">'
+        '<link rel="stylesheet" href="{floating}">',
         icon=assets.address("icon.svg"),
         theme=assets.address("theme.js"),
         tips=assets.address("tips.js"),
@@ -37,6 +38,7 @@ def draw_head() -> Markup:
         marks=assets.address("marks.js"),
         tokens=assets.address("tokens.css"),
         shell=assets.address("shell.css"),
+        floating=assets.address("floating.css"),
     )
 
 

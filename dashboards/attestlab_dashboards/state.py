@@ -40,10 +40,18 @@ class PageState(param.Parameterized):
         changed = self.pick(*self.list_changed(_addressed_parameters(type(self))))
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed)})"
 
+    def __str__(self) -> str:
+        return repr(self)
+
     @classmethod
     def list_addressed(cls) -> dict[str, AnyParameter]:
         """List the parameters that an address carries, by their names there."""
         return {cls._name_in_address(name): each for name, each in _addressed_parameters(cls).items()}
+
+    @classmethod
+    def list_addressed_names(cls) -> tuple[str, ...]:
+        """List the names of these parameters in Python."""
+        return tuple(_addressed_parameters(cls))
 
     @classmethod
     def from_query(cls, query: Mapping[str, str], /) -> tuple[Self, tuple[str, ...]]:

@@ -270,6 +270,11 @@ class Rows:
         return self._query._replace(sql=template.format(self._query.sql.rstrip().rstrip(";")))
 
 
+def get_query(rows: Rows) -> RowQuery:
+    """Return the query whose rows these are, to show it."""
+    return rows._query
+
+
 def require_text(query: object) -> str:
     """Require SQL as text.
 

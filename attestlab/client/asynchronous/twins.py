@@ -26,6 +26,7 @@ from attestlab.core.strict_json import MAX_DEPTH
 
 # A twin, or what a verb returned: verbs are found by name, so their types are lost.
 Found = Any
+NOT_AWAITED = frozenset({"explore"})  # a view answers in a thread of the process, not on the caller's loop
 _READING_PROPERTIES = frozenset({"columns"})  # the others have what they return
 
 
@@ -47,7 +48,7 @@ class AsyncTwin:
         return self._twin_of(getattr(self._held, name))
 
     def __dir__(self) -> list[str]:
-        return dir(self._held)
+        return [name for name in dir(self._held) if name not in NOT_AWAITED]
 
     def __eq__(self, other: object) -> bool:
         return bool(self._held == unwrap_twins(other))
@@ -117,7 +118,7 @@ class AsyncRows(AsyncTwin):
         return self._iterate(partial(iter, cast("Rows", self._held)))
 
     def __dir__(self) -> list[str]:
-        return sorted([*dir(self._held), "count"])
+        return sorted([*super().__dir__(), "count"])
 
     def __getitem__(self, which: slice) -> Found:
         return self._twin_of(cast("Rows", self._held)[which])

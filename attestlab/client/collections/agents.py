@@ -13,6 +13,7 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.collections.agent_events import AgentEventVerbs
 from attestlab.client.collections.filters import AgentFilterArgs, AgentReviewFilterArgs, read_filters
+from attestlab.client.exploring import LiveView, explore
 from attestlab.client.handles.agent_arguments import AgentChanges, AgentOptions, read_agent_id
 from attestlab.client.handles.agent_keys import AGENTS, AgentKeyHandle
 from attestlab.client.handles.agent_oversight import (
@@ -47,6 +48,24 @@ class AgentCollection(AgentEventVerbs):
 
     def __init__(self, client: ServiceClient) -> None:
         super().__init__(client, AgentHandle)
+
+    def explore(self, **state: object) -> LiveView:
+        """Show the page of agents in a cell: what is clicked in it is data for the next cell.
+
+        Args:
+            state: what the page shows at first, such as `status="active"` (`Lab.explore`).
+
+        Returns:
+            The view: its `state`, `rows`, `sql`, `python`, `set`, `save` and panes, as `Lab.explore` explains.
+
+        Raises:
+            MissingExtra: a package of the extra `notebook` is not installed.
+            ValidationFailed: the page has no such parameter or value; the message names those that it has.
+
+        >>> lab.agents.explore(status="active")
+        lab.explore("agents", status="active")
+        """
+        return explore(self._client, "agents", state)
 
     def list(self, *, limit: int | None = None, **filters: Unpack[AgentFilterArgs]) -> Listing[AgentHandle]:
         """List the agents that match all filters, newest first.

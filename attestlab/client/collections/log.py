@@ -13,6 +13,7 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.row_forms import RowForms
 from attestlab.client.cards import CardRow, write_time
 from attestlab.client.collections.base import HIDDEN_NAMES, describe_noun, list_own_verbs
+from attestlab.client.exploring import LiveView, explore
 from attestlab.client.handles.attestations import read_attestation_id
 from attestlab.client.handles.log import (
     AnyHeadHandle,
@@ -55,6 +56,24 @@ class LogCollection(RowForms):
         True
         """
         return TreeHeadHandle.parse(self._client, self._client.get("/v1/log/head"))
+
+    def explore(self, **state: object) -> LiveView:
+        """Show the inspector of the log in a cell: what is clicked in it is data for the next cell.
+
+        Args:
+            state: what the page shows at first, such as `entry=0` (`Lab.explore`).
+
+        Returns:
+            The view: its `state`, `rows`, `sql`, `python`, `set`, `save` and panes, as `Lab.explore` explains.
+
+        Raises:
+            MissingExtra: a package of the extra `notebook` is not installed.
+            ValidationFailed: the page has no such parameter or value; the message names those that it has.
+
+        >>> lab.log.explore(entry=0)
+        lab.explore("log", entry=0)
+        """
+        return explore(self._client, "log", state)
 
     def checkpoints(self) -> Listing[CheckpointHandle]:
         """List all signed tree heads, newest first.

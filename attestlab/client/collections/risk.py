@@ -16,6 +16,7 @@ from attestlab.client.collections.logins import LoginVerbs
 from attestlab.client.collections.raw_events import RawEventVerbs
 from attestlab.client.collections.signal_plots import PlotVerbs
 from attestlab.client.collections.thresholds import read_threshold
+from attestlab.client.exploring import LiveView, explore
 from attestlab.client.handles.risk import (
     BulkHandle,
     EntityHandle,
@@ -250,6 +251,24 @@ class SignalCollection(LoginVerbs, RawEventVerbs, PlotVerbs):
         """
         window = arguments.read_period(since, until)
         return DriftHandle.parse(self._client, self._client.get("/v1/risk/drift", window))
+
+    def explore(self, **state: object) -> LiveView:
+        """Show the page of risk signals in a cell: what is clicked in it is data for the next cell.
+
+        Args:
+            state: what the page shows at first, such as `days=7` (`Lab.explore`).
+
+        Returns:
+            The view: its `state`, `rows`, `sql`, `python`, `set`, `save` and panes, as `Lab.explore` explains.
+
+        Raises:
+            MissingExtra: a package of the extra `notebook` is not installed.
+            ValidationFailed: the page has no such parameter or value; the message names those that it has.
+
+        >>> lab.signals.explore(days=7, source="login")
+        lab.explore("risk", window="7d", source="login")
+        """
+        return explore(self._client, "risk", state)
 
     def sources(self) -> Records[SourceHandle]:
         """List the sources of signals, and which of them fell silent.

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from attestlab.client import arguments, card_contents
 from attestlab.client.analysis.records import Records
+from attestlab.client.exploring import LiveView, explore
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import Json, ServiceClient, path_of
 from attestlab.core.errors import Conflict, NotFound, ValidationFailed
@@ -124,6 +125,24 @@ class IssuerHandle(IssuerOut, Handle):
 
     def _repr_html_(self) -> str:
         return card_contents.draw_issuer(self)
+
+    def explore(self, **state: object) -> LiveView:
+        """Show the issuer on the page of issuers in a cell: what is clicked in it is data for the next cell.
+
+        Args:
+            state: what the page shows at first, such as `days=90` (`Lab.explore`).
+
+        Returns:
+            The view: its `state`, `rows`, `sql`, `python`, `set`, `save` and panes, as `Lab.explore` explains.
+
+        Raises:
+            MissingExtra: a package of the extra `notebook` is not installed.
+            ValidationFailed: the page has no such parameter or value; the message names those that it has.
+
+        >>> lab.issuers["Delta Clinics"].explore(days=90).rows("keys").columns[:2]
+        ['name', 'kid']
+        """
+        return explore(self._client, "issuers", {"issuer": str(self.id), **state})
 
     @property
     def active_key(self) -> KeyHandle:

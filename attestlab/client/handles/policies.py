@@ -12,6 +12,7 @@ from pydantic import model_validator
 from attestlab.client import arguments, card_contents, policy_documents
 from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
+from attestlab.client.exploring import LiveView, explore
 from attestlab.client.handles.base import Handle
 from attestlab.client.handles.simulation_parts import RuleAlone, SweptValues, plot_simulation
 from attestlab.client.progress import show_progress
@@ -229,6 +230,24 @@ class _PolicyVerbs(Handle):
         5192
         """
         return simulate(self._client, {"policy_id": self.id}, since=since, until=until, by=by)
+
+    def explore(self, **state: object) -> LiveView:
+        """Show the policy simulator for this policy in a cell: what is clicked in it is data for the next cell.
+
+        Args:
+            state: what the page shows at first, such as `window="90d"` (`Lab.explore`).
+
+        Returns:
+            The view: its `state`, `rows`, `sql`, `python`, `set`, `save` and panes, as `Lab.explore` explains.
+
+        Raises:
+            MissingExtra: a package of the extra `notebook` is not installed.
+            ValidationFailed: the page has no such parameter or value; the message names those that it has.
+
+        >>> lab.policies["Employment checks"].explore(days=90).state.window
+        '90d'
+        """
+        return explore(self._client, "policy", {"policy": str(self.id), **state})
 
     def analyze(self) -> AnalysisHandle:
         """Analyze the newest version; `lab.policies.analyze` explains the result and errors.

@@ -1,6 +1,6 @@
 // Annotations at the charts of time. The server draws each as a line of a hidden list; every chart takes those of its
 // time as marks over its plot, and as a list below it. A mark's words are its tip; it leads to its line.
-globalThis.attestlabMarks = (() => {
+globalThis.attestlabMarks ??= (() => {
   const NEAR = 0.02;  // of a plot's width: flags closer than that are one
   const opened = new WeakMap();  // the folds that a person has opened, by page
   let pointed = null;  // the time last pointed at, tapped or focused
@@ -99,7 +99,7 @@ globalThis.attestlabMarks = (() => {
     const time = pointed !== null && pointed >= from && pointed <= to ? pointed : (from + to) / 2;
     dialog.querySelector("form").reset();
     dialog.querySelector("[name=at]").value = new Date(time).toISOString().slice(0, 16);
-    dialog.showModal();
+    root.dataset.cell ? dialog.show() : dialog.showModal();
   }
 
   function lead(root, flag) {

@@ -1,6 +1,6 @@
 // Colours of TOML, and of a condition in words: each piece of the text becomes a span of its kind. Nothing is executed,
 // the pieces are text alone, and each character is read once, so that no text can stall the page.
-globalThis.attestlabSyntax = (() => {
+globalThis.attestlabSyntax ??= (() => {
   const PIECES = [
     ["comment", /#[^\n]*/y],
     ["string", /"""(?:[^"\\]|\\[\s\S]|"(?!""))*(?:""")?|'''(?:[^']|'(?!''))*(?:''')?|"(?:[^"\\\n]|\\.)*"?|'[^'\n]*'?/y],

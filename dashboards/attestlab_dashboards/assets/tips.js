@@ -1,6 +1,6 @@
 // A tip beside what is pointed at, focused or tapped: the words of [data-tip] or [title], or the whole of a text that
 // is cut. A cut text in no button or link becomes a stop of the Tab key. A tip is text alone, and Escape hides it.
-globalThis.attestlabTips = (() => {
+globalThis.attestlabTips ??= (() => {
   const GAP_PX = 8;
   const STOPS = "a[href], button, summary, input, select, textarea";
   const SPEAKS = "[data-tip], [title], [data-cut]";
@@ -9,6 +9,7 @@ globalThis.attestlabTips = (() => {
   let shown = null;
   let title = null;  // of the part shown, which would bring the browser's own tip too
   let frame = 0;
+  const layers = new WeakMap();  // where the tips of a root are shown: by default in the body of the document
 
   function isCut(part) {
     const isOver = part.scrollWidth > part.clientWidth + 1 || part.scrollHeight > part.clientHeight + 1;
@@ -52,11 +53,18 @@ globalThis.attestlabTips = (() => {
       if (!words.length) return;
       [shown, title] = [part, part.title || null];
       part.removeAttribute("title");
-      if (!tip.isConnected) document.body.append(tip);
+      const layer = layers.get(part.getRootNode()) ?? document.body;
+      if (tip.parentNode !== layer) layer.append(tip);
       tip.textContent = words.join("\n");
       tip.hidden = false;
+      raise(layer !== document.body);
     }
     place(part.getBoundingClientRect(), at);
+  }
+
+  // Inside of a cell, parts around it would cut the tip off; the top layer is above them all.
+  function raise(isInCell) {
+    if (isInCell) { tip.popover = "manual"; tip.showPopover?.(); } else tip.removeAttribute("popover");
   }
 
   function place(box, at) {
@@ -70,6 +78,7 @@ globalThis.attestlabTips = (() => {
 
   function hide() {
     if (title !== null && shown) shown.title = title;
+    if (tip.matches("[popover]") && tip.isConnected) tip.hidePopover?.();
     tip.hidden = true;
     shown = title = null;
   }
@@ -94,7 +103,8 @@ globalThis.attestlabTips = (() => {
     parts.length && !isActing ? show(parts, null) : hide();
   }
 
-  function watch(root) {
+  function watch(root, layer) {
+    if (layer) layers.set(root.getRootNode(), layer);
     const soon = () => { frame ||= requestAnimationFrame(() => { frame = 0; mark(root); if (shown && !shown.isConnected) hide(); }); };
     new MutationObserver(soon).observe(root, { childList: true, subtree: true });
     addEventListener("resize", soon);

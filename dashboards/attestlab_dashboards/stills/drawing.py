@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -57,6 +57,10 @@ class Still:
         return f"{self.name} of {self.tenant} at {utc(self.at)}.{filters}"
 
 
+Load = Callable[[AnyPane, PageState], "Future[object]"]
+"""Begins to load what a pane shows."""
+
+
 def draw_still(lab: Lab, path: str, query: str = "", *, facts: Facts, url: str = "") -> Still:
     """Draw a page with the rights of the lab's caller.
 
@@ -73,9 +77,27 @@ def draw_still(lab: Lab, path: str, query: str = "", *, facts: Facts, url: str =
     """
     page = find_page(path)
     state = page.state.from_query(dict(parse_qsl(query.removeprefix("?")[:4_096])[:MAX_FIELDS]))[0]
+    with ThreadPoolExecutor(_LOADS_AT_ONCE, thread_name_prefix="still") as threads:
+
+        def load(pane: AnyPane, state: PageState) -> Future[object]:
+            return threads.submit(pane.load, lab, state)
+
+        return draw_loaded(load, page, state, at=lab.now(), facts=facts, url=url)
+
+
+def draw_loaded(
+    load: Load, page: AnyPage, state: PageState, *, at: datetime, facts: Facts, url: str = "", only: str = ""
+) -> Still:
+    """Draw a state of a page whose panes `load` loads; `only` names the one pane that is drawn.
+
+    Raises:
+        AuthInvalid: the rights of the caller have ended.
+    """
     folder = f"{url.rstrip('/')}/dash/" if url else ""
     is_open = page.is_open_to(facts)
-    drawn = _draw_panes(lab, page, state, facts) if is_open else {"refusal": frame.draw_refusal(page.scope, facts)}
+    drawn = (
+        _draw_panes(load, page, state, facts, only) if is_open else {"refusal": frame.draw_refusal(page.scope, facts)}
+    )
     chips = drawn.pop("chips", NOTHING) or (page.chips(state, facts) if is_open else NOTHING)
     panes = {key: make_inert(markup, address=folder) for key, markup in drawn.items()}
     encoded = urlencode(state.to_query())
@@ -84,7 +106,7 @@ def draw_still(lab: Lab, path: str, query: str = "", *, facts: Facts, url: str =
         name=page.name,
         question=page.question,
         tenant=facts.tenant,
-        at=lab.now(),
+        at=at,
         filters=tuple(_list_filters(parse(chips))),
         sentences=tuple(_list_sentences(panes)),
         panes={key: fit_pane(pane) for key, pane in panes.items() if _shows_anything(pane)},
@@ -93,13 +115,12 @@ def draw_still(lab: Lab, path: str, query: str = "", *, facts: Facts, url: str =
     )
 
 
-def _draw_panes(lab: Lab, page: AnyPage, state: PageState, facts: Facts) -> dict[str, Markup]:
+def _draw_panes(load: Load, page: AnyPage, state: PageState, facts: Facts, only: str) -> dict[str, Markup]:
     loads: dict[Key, Future[object]] = {}
-    shown = [pane for pane in page.panes if not pane.is_tool]
-    with ThreadPoolExecutor(_LOADS_AT_ONCE, thread_name_prefix="still") as threads:
-        for pane in shown:
-            if _may_load(pane, facts) and key_of(pane, state) not in loads:
-                loads[key_of(pane, state)] = threads.submit(pane.load, lab, state)
+    shown = [pane for pane in page.panes if pane.key == only or not (only or pane.is_tool)]
+    for pane in shown:
+        if _may_load(pane, facts) and key_of(pane, state) not in loads:
+            loads[key_of(pane, state)] = load(pane, state)
     return {
         pane.key: _draw_pane(page, pane, state, loads[key_of(pane, state)])
         if _may_load(pane, facts)
@@ -115,7 +136,7 @@ def _may_load(pane: AnyPane, facts: Facts) -> bool:
 def _draw_pane(page: AnyPage, pane: AnyPane, state: PageState, loaded: Future[object]) -> Markup:
     """Draw a pane, or why it cannot be drawn; one that only adds to the page is left out then."""
     try:
-        return frame.draw_pane(page.path, pane, loaded.result(), state)
+        return frame.draw_pane(frame.PaneTools(page.path), pane, loaded.result(), state)
     except AuthInvalid:
         raise
     except AttestLabError as error:

@@ -27,7 +27,7 @@ def test_the_head_loads_styles_before_the_first_paint_and_no_font() -> None:
     head = str(draw_head())
 
     assert re.findall(r"preload|fonts?\.|woff", head) == []
-    assert re.findall(r'rel="stylesheet" href="([a-z]+)', head) == ["assets"] * 2
+    assert re.findall(r'rel="stylesheet" href="([a-z]+)', head) == ["assets"] * 3
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)

@@ -14,7 +14,7 @@ import attestlab
 from attestlab import Lab
 from attestlab.installation import Installation
 from attestlab.orgs.rules import Plan
-from attestlab_dashboards.frame import draw_pane
+from attestlab_dashboards.frame import PaneTools, draw_pane
 from attestlab_dashboards.page_list import PAGES
 from attestlab_dashboards.pages import AnyPage
 from support.dashboards.markup import read_words
@@ -60,5 +60,5 @@ def test_what_agrees_is_no_plural(words: str) -> None:
 def read_page(lab: Lab, page: AnyPage, state: Any) -> Iterator[str]:
     """Read the text of each pane, and what is only spoken or shown on a hover."""
     for pane in page.panes:
-        markup = str(draw_pane(page.path, pane, pane.load(lab, state), state))
+        markup = str(draw_pane(PaneTools(page.path), pane, pane.load(lab, state), state))
         yield from chain([read_words(markup)], map(unescape, SPOKEN.findall(markup)))

@@ -1,0 +1,117 @@
+"""A still as a piece of markup among others, such as the output of a cell: nothing of it reaches what is around it.
+
+Its rules are nested in one class, and its ids are its own. It follows the theme of the notebook that shows it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final
+
+from markupsafe import Markup
+
+from attestlab_dashboards import assets, safe
+from attestlab_dashboards.container_style import ask_for_container
+from attestlab_dashboards.safe import NOTHING, html, join
+from attestlab_dashboards.stills.bounds import MAX_PAGE_BYTES, MAX_PANE_BYTES, fit_pane, leave_out
+from attestlab_dashboards.stills.drawing import Still
+from attestlab_dashboards.stills.elements import Element
+
+_ROOT: Final = "al-fragment"
+_DARK: Final = ":root[data-theme=dark]{"
+_NOTEBOOK_DARK: Final = "[data-jp-theme-light=false] &,[data-vscode-theme-kind*=dark] &,[data-theme=dark] &,.dark &"
+_NOTEBOOK_LIGHT: Final = "[data-jp-theme-light=true] &,[data-vscode-theme-kind*=light] &"
+_KEYFRAMES: Final = re.compile(r"@keyframes \w+\{(?:[^{}]|\{[^{}]*\})*\}")
+_COMMENTS: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
+_REFERENCE: Final = re.compile(r"(url\(#)([^)]+)\)")
+
+
+def write_fragment(still: Still, *, name: str, only: str = "") -> str:
+    """Write a still as markup of at most 300 kB, or 60 kB where it is `only` one pane; `name` begins its ids.
+
+    Panes that it has no room for, from the last one on, are one line each.
+    """
+    limit = MAX_PANE_BYTES if only else MAX_PAGE_BYTES
+    panes = {key: _rename_ids(pane, name) for key, pane in still.panes.items()}
+    written = _draw(still, panes, only)
+    if only and len(written.encode()) > limit and only in panes:
+        room = limit - len(_draw(still, {}, only).encode())
+        written = _draw(still, {only: fit_pane(panes[only], max_bytes=room)}, only)
+    for key in reversed(list(panes)):
+        if len(written.encode()) <= limit:
+            break
+        panes[key] = leave_out(limit)
+        written = _draw(still, panes, only)
+    return str(written)
+
+
+def _draw(still: Still, panes: dict[str, Element], only: str) -> Markup:
+    body = _draw_pane(still, panes, only) if only else _draw_page(still, panes)
+    return html(
+        '<div class="{root}">{style}<div class="al-w"><p class="sub al-caption">{caption}</p>{body}</div></div>',
+        root=_ROOT,
+        style=_compose_style(still.page),
+        caption=still.caption,
+        body=body,
+    )
+
+
+def _draw_pane(still: Still, panes: dict[str, Element], key: str) -> Markup:
+    if key not in panes:
+        return NOTHING
+    return _draw_card(key, 12, panes[key]) if key in still.spans else _draw_plain(panes, key)
+
+
+def _draw_page(still: Still, panes: dict[str, Element]) -> Markup:
+    cards = join(_draw_card(key, still.spans[key], pane) for key, pane in panes.items() if key in still.spans)
+    others = join(pane.write() for key, pane in panes.items() if key not in (*still.spans, "answer", "kpis"))
+    return html(
+        '<header class="head"><h1 class="q">{question}</h1>{answer}</header>{kpis}'
+        '<div class="al-grid">{cards}</div>{others}',
+        question=still.question,
+        answer=html('<div class="answer">{pane}</div>', pane=_draw_plain(panes, "answer")),
+        kpis=_draw_plain(panes, "kpis"),
+        cards=cards,
+        others=others,
+    )
+
+
+def _draw_plain(panes: dict[str, Element], key: str) -> Markup:
+    return html('<div data-pane="{key}">{pane}</div>', key=key, pane=panes[key].write()) if key in panes else NOTHING
+
+
+def _draw_card(key: str, span: int, pane: Element) -> Markup:
+    return html(
+        '<section class="al-card span-{span}" data-pane="{key}">{pane}</section>', span=span, key=key, pane=pane.write()
+    )
+
+
+def _rename_ids(pane: Element, name: str) -> Element:
+    """Begin each id of a pane, and what refers to it, with a name; returns the pane, which is changed."""
+    for each in pane.walk():
+        for attribute, value in each.attributes.items():
+            if attribute == "id":
+                each.attributes[attribute] = f"{name}-{value}"
+            elif attribute == "href" and value.startswith("#"):
+                each.attributes[attribute] = f"#{name}-{value[1:]}"
+            elif "url(#" in value:
+                each.attributes[attribute] = _REFERENCE.sub(rf"\g<1>{name}-\g<2>)", value)
+    return pane
+
+
+@cache
+def _compose_style(page: str) -> Markup:
+    """Compose the style of a page inside of one class, for the width of the output and the theme of the notebook."""
+    tokens, look, own, stills = map(assets.read_text, ("tokens.css", "look.css", f"{page}.css", "stills.css"))
+    light, _, dark = tokens.partition(_DARK)
+    light, dark = light.partition(":root{")[2].rpartition("}")[0], dark.rpartition("}")[0]
+    themes = (
+        f"{light}}}@media (prefers-color-scheme:dark){{.{_ROOT}{{{dark}}}}}"
+        f".{_ROOT}{{{_NOTEBOOK_LIGHT}{{{light}}}{_NOTEBOOK_DARK}{{{dark}}}"
+    )
+    sheet = ask_for_container(f"{look}\n{own}\n{stills}")
+    sheet = _KEYFRAMES.sub("", sheet).replace(":host{", "&{").replace(":host", "&")
+    # A rule for the id of a pane is one for its name, of the same weight.
+    sheet = re.sub(r"#pane-(\w+)", r":is([data-pane=\1],#_)", sheet)
+    return safe.style(_COMMENTS.sub("", f".{_ROOT}{{container-type:inline-size;{themes}{sheet}}}"))
