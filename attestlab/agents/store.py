@@ -131,7 +131,7 @@ def _select_upwards() -> Select[tuple[object, ...]]:
     """Select some agents and all above them, each once.
 
     It is built once: that takes 3 ms, and each session of a child asks for its ancestors. Its steps are scalar
-    subqueries, since PostgreSQL expects of a recursive join so many rows that it reads all agents of all tenants.
+    subqueries: of a recursive join PostgreSQL expects more rows than there are, and reads all agents of all tenants.
     """
     start = select(agents.c.id.label("id"), agents.c.parent_agent_id.label("above"))
     walk = start.where(agents.c.id.in_(bindparam("ids", expanding=True))).cte("walk", recursive=True)

@@ -13,6 +13,8 @@ from attestlab.core.errors import ValidationFailed
 from attestlab.core.extras import naming_extras, require_extra
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from attestlab.client.analysis.records import Records
     from attestlab.client.analysis.rows import Rows
     from attestlab.client.service_client import ServiceClient
@@ -33,7 +35,7 @@ class LiveView(Protocol):
     def set(self, **settings: object) -> Self:
         """Move the page, as clicks do."""
 
-    def rows(self, pane: str) -> Rows | Records[Any]:
+    def rows(self, pane: str) -> Rows | Records[BaseModel]:
         """Return the rows behind a pane, as they are filtered now."""
 
     def sql(self, pane: str) -> str:

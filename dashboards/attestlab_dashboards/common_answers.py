@@ -44,7 +44,7 @@ class Rights(NamedTuple):
 
 @dataclass
 class _Answer:
-    loading: asyncio.Task[Any]
+    loading: asyncio.Task[object]
     began_at: float
     ended_at: float = inf
 
@@ -56,14 +56,14 @@ class CommonAnswers:
         self.now = now
         self._answers: OrderedDict[tuple[Rights, Key], _Answer] = OrderedDict()
 
-    def find(self, rights: Rights, question: Key, *, since: float) -> asyncio.Task[Any] | None:
+    def find(self, rights: Rights, question: Key, *, since: float) -> asyncio.Task[object] | None:
         """Find an answer that is loading, or was loaded in the last 5 s; its load began at `since` or later."""
         found = self._answers.get((rights, question))
         if found is None or found.began_at < since or found.ended_at < self.now() - MAX_AGE_S:
             return None
         return found.loading
 
-    def keep(self, rights: Rights, question: Key, loading: asyncio.Task[Any]) -> None:
+    def keep(self, rights: Rights, question: Key, loading: asyncio.Task[object]) -> None:
         """Keep an answer that begins to load now; one that fails is forgotten, and so are those kept longest."""
         key, answer = (rights, question), _Answer(loading, self.now())
         self._answers[key] = answer
@@ -93,7 +93,7 @@ class SharingAnswers(Answers):
         super().__init__(lab)
         self._common = common
         self._since = common.now()
-        self._waits: set[asyncio.Future[Any]] = set()
+        self._waits: set[asyncio.Future[object]] = set()
         self._rights: asyncio.Task[Rights] | None = None
         self._rights_at = -inf
 
@@ -110,7 +110,7 @@ class SharingAnswers(Answers):
         for waiting in self._waits:
             waiting.cancel()
 
-    async def _ask(self, pane: AnyPane, state: Any) -> Any:
+    async def _ask(self, pane: AnyPane, state: Any) -> object:
         if not pane.is_common:
             return await super()._ask(pane, state)
         rights, question = await self._read_rights(), key_of(pane, state)
@@ -132,7 +132,7 @@ class SharingAnswers(Answers):
             self._rights = asyncio.ensure_future(run_verb(lambda: Rights.read(self._lab)))
         return await asyncio.shield(self._rights)
 
-    async def _wait_for(self, other: asyncio.Task[Any]) -> bool:
+    async def _wait_for(self, other: asyncio.Task[object]) -> bool:
         """Wait for the load of another window; returns whether it has an answer: its errors are not this person's.
 
         Raises:

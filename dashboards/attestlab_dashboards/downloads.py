@@ -58,7 +58,7 @@ FORMATS: Final[Mapping[str, tuple[str, Callable[[AnyRows], bytes]]]] = {
 }
 
 
-class File(NamedTuple):
+class Download(NamedTuple):
     """A file to be saved."""
 
     name: str
@@ -69,7 +69,7 @@ class File(NamedTuple):
 class MakeFile(Protocol):
     """Makes a file of a page for a session, with the filters of a query."""
 
-    def __call__(self, session: BrowserSession, path: str, query: Mapping[str, str], /) -> File: ...
+    def __call__(self, session: BrowserSession, path: str, query: Mapping[str, str], /) -> Download: ...
 
 
 class DownloadHandler(SessionHandler):
@@ -110,7 +110,7 @@ class DownloadHandler(SessionHandler):
             return
 
 
-def export_rows(session: BrowserSession, path: str, query: Mapping[str, str]) -> File:
+def export_rows(session: BrowserSession, path: str, query: Mapping[str, str]) -> Download:
     """Read the rows of a pane in a format.
 
     Raises:
@@ -124,10 +124,10 @@ def export_rows(session: BrowserSession, path: str, query: Mapping[str, str]) ->
     if pane is None or pane.export is None or media_type is None or encode is None:
         raise NotFound("export", f"{path}/{key[:40]}.{suffix[:10]}")
     state = _read_state(page, {name: value for name, value in query.items() if name not in ("pane", "format")})
-    return File(f"{path}-{key}.{suffix}", media_type, encode(pane.export(session.door.lab(), state)))
+    return Download(f"{path}-{key}.{suffix}", media_type, encode(pane.export(session.door.lab(), state)))
 
 
-def export_page(session: BrowserSession, path: str, query: Mapping[str, str]) -> File:
+def export_page(session: BrowserSession, path: str, query: Mapping[str, str]) -> Download:
     """Draw the page as one HTML file that needs no script and no connection.
 
     Raises:
@@ -137,7 +137,7 @@ def export_page(session: BrowserSession, path: str, query: Mapping[str, str]) ->
     page, lab = find_page(path), session.door.lab()
     filters = urlencode(_read_state(page, query).to_query())
     still = draw_still(lab, path, filters, facts=session.facts, url=session.door.public_url)
-    return File(f"{path}-{still.at:%Y-%m-%d}.html", "text/html; charset=utf-8", write_still(still).encode())
+    return Download(f"{path}-{still.at:%Y-%m-%d}.html", "text/html; charset=utf-8", write_still(still).encode())
 
 
 def _read_state(page: AnyPage, filters: Mapping[str, str]) -> PageState:

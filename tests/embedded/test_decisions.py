@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 import attestlab
-from attestlab.client.handles.policies import ExplanationHandle, RecordedDecisionHandle
+from attestlab.client.handles.decisions import ExplanationHandle, RecordedDecisionHandle
 from attestlab.client.lab import Lab
 from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.orgs.rules import Plan

@@ -96,6 +96,7 @@ from attestlab.client.handles.bundles import (
     StoredBundleHandle,
 )
 from attestlab.client.handles.compliance import CheckedLike, ComplianceCheckHandle
+from attestlab.client.handles.decisions import DecisionHandle, ExplanationHandle, RecordedDecisionHandle
 from attestlab.client.handles.delegations import (
     BiscuitHandle,
     ChainVerdictHandle,
@@ -131,12 +132,9 @@ from attestlab.client.handles.login_judgement import LoginJudgementHandle
 from attestlab.client.handles.policies import (
     AnalysisHandle,
     AttributeHandle,
-    DecisionHandle,
-    ExplanationHandle,
     PolicyHandle,
     PolicyLike,
     PolicySummaryHandle,
-    RecordedDecisionHandle,
     SimulationHandle,
     ThresholdLike,
     VersionHandle,

@@ -10,7 +10,7 @@ from attestlab.client.analysis.listing import Listing
 from attestlab.client.analysis.records import Records
 from attestlab.client.collections.base import DatasetCollection
 from attestlab.client.collections.filters import DecisionFilterArgs, name_filters
-from attestlab.client.handles.policies import (
+from attestlab.client.handles.decisions import (
     DecisionHandle,
     ExplanationHandle,
     RecordedDecisionHandle,

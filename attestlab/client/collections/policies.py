@@ -12,17 +12,15 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.collections.base import MAX_COMPLETIONS
 from attestlab.client.collections.decisions import read_decision_id
 from attestlab.client.collections.what_ifs import WhatIfVerbs
+from attestlab.client.handles.decisions import DecisionHandle, ExplanationHandle, explain_decision
 from attestlab.client.handles.policies import (
     AttributeHandle,
-    DecisionHandle,
-    ExplanationHandle,
     PolicyHandle,
     PolicyLike,
     PolicySummaryHandle,
     SimulationHandle,
     activate_policy,
     change_policy,
-    explain_decision,
     find_policy_id,
 )
 from attestlab.client.own_examples import name_in_examples

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Self, cast
 from uuid import UUID
 
@@ -18,7 +17,6 @@ from attestlab.client.handles.simulation_parts import RuleAlone, SweptValues, pl
 from attestlab.client.progress import show_progress
 from attestlab.client.service_client import Json, ServiceClient, path_of
 from attestlab.core.errors import NotFound, ValidationFailed
-from attestlab.policy.decision_shapes import DecisionOut, DiagnosticOut, EvaluateOut, ExplainedPolicyOut
 from attestlab.policy.shapes import (
     AnalysisOut,
     AttributeOut,
@@ -43,74 +41,6 @@ if TYPE_CHECKING:
 
 MAX_BY = 3  # attributes that a simulation counts by
 ThresholdLike = tuple[str, str] | tuple[str, str, str] | Mapping[str, object]
-
-
-class ExplanationHandle(DecisionOut, Handle):
-    """A decision, explained: each rule's truth, what was missing, and the smallest change that reverses it."""
-
-    shown_fields: ClassVar = ("decision_id", "decision", "action", "matched_rule", "reason", "created_at")
-
-    diagnostics: Records[DiagnosticOut]
-    policies: Records[ExplainedPolicyOut]
-
-    def _repr_html_(self) -> str:
-        return card_contents.draw_explanation(self, self.missing)
-
-    @property
-    def missing(self) -> list[str]:
-        """The attributes that some policy asked for and the context did not have."""
-        return sorted({name for policy in self.policies for name in policy.missing})
-
-
-class DecisionHandle(EvaluateOut, Handle):
-    """A decision of the policies in force."""
-
-    shown_fields: ClassVar = ("decision_id", "decision", "matched_rule", "reason")
-
-    diagnostics: Records[DiagnosticOut]
-
-    def _repr_html_(self) -> str:
-        return card_contents.draw_decision(self)
-
-    def explain(self) -> ExplanationHandle:
-        """Explain the decision; `lab.policies.explain` explains the result and errors.
-
-        >>> lab.policies.evaluate("MINT", {"trust_tier": "BASIC"}).explain().decision
-        'ALLOW'
-        """
-        return explain_decision(self._client, self.decision_id)
-
-
-class RecordedDecisionHandle(Handle):
-    """A decision as it was recorded: the result and the rules that matched, the deciding one first."""
-
-    shown_fields: ClassVar = ("decision_id", "decision", "action", "matched_rule", "created_at")
-
-    decision_id: str
-    created_at: datetime
-    action: str
-    target_type: str
-    target_id: str | None
-    allowed: bool
-    matched_rules: list[str]
-
-    @property
-    def decision(self) -> str:
-        """The result: `ALLOW` or `DENY`."""
-        return "ALLOW" if self.allowed else "DENY"
-
-    @property
-    def matched_rule(self) -> str | None:
-        """The rule that decided; None if that was a default."""
-        return self.matched_rules[0] if self.matched_rules else None
-
-    def explain(self) -> ExplanationHandle:
-        """Explain the decision; `lab.policies.explain` explains the result and errors.
-
-        >>> next(lab.decisions.list(allowed=False, until="2026-11-02")).explain().matched_rule
-        'old-key'
-        """
-        return explain_decision(self._client, self.decision_id)
 
 
 class AnalysisHandle(AnalysisOut, Handle):
@@ -387,11 +317,6 @@ def simulate(
     }
     with show_progress("Simulating the policy"):
         return SimulationHandle.parse(client, client.post("/v1/policies/simulate", body))
-
-
-def explain_decision(client: ServiceClient, decision_id: str) -> ExplanationHandle:
-    """Explain a decision."""
-    return ExplanationHandle.parse(client, client.get(path_of("v1", "policies", "decisions", decision_id)))
 
 
 def change_policy(client: ServiceClient, policy_id: UUID, change: str, body: Json | None = None) -> PolicyHandle:

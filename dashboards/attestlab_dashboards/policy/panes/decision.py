@@ -15,8 +15,9 @@ from pydantic import BaseModel
 
 from attestlab import Lab
 from attestlab.client.analysis.records import Records
+from attestlab.client.handles.decisions import ExplanationHandle
 from attestlab.client.handles.draft_decisions import DraftDecisionHandle
-from attestlab.client.handles.policies import AttributeHandle, ExplanationHandle
+from attestlab.client.handles.policies import AttributeHandle
 from attestlab.core.errors import ValidationFailed
 from attestlab.policy.decision_shapes import ChangeOut
 from attestlab_dashboards import icons, widgets

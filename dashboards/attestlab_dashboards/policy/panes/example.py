@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from markupsafe import Markup
 
 from attestlab import Lab
-from attestlab.client.handles.policies import ExplanationHandle
+from attestlab.client.handles.decisions import ExplanationHandle
 from attestlab.simulation.shapes import ExampleOut
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count, short_id, utc
