@@ -72,6 +72,7 @@ OPTIONS = {
     "profile": ("jurisdiction", "no_such_part"),
     "circumstances": ("ip", "no_such_circumstance"),
     "frames": ("mine", "signals"),
+    "state": ("days", "source", "page", "no_such_parameter"),
 }
 SKIPPED = {"close"}  # it takes nothing, and ends the lab
 

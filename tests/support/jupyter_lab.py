@@ -20,6 +20,7 @@ from support.timeouts import WAIT_TIMEOUT_S
 QUIET = (
     "--ServerApp.ip=127.0.0.1",
     "--IdentityProvider.token=",
+    "--LabApp.expose_app_in_browser=True",
     "--LabApp.news_url=None",
     "--LabApp.extension_manager=readonly",
     "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
@@ -64,6 +65,13 @@ def write_notebook(path: Path, cells: Sequence[str]) -> None:
     nbformat.write(notebook, path)  # type: ignore[no-untyped-call]
 
 
+# What is run before the notebook has its kernel is lost, so its state is that of the application, not of an icon.
+_IS_READY = """() => {
+  const notebook = globalThis.jupyterapp?.shell.currentWidget;
+  return notebook?.context?.isReady && notebook.sessionContext?.session?.kernel?.status === "idle";
+}"""
+
+
 class NotebookPage:
     """A notebook that is open in a browser."""
 
@@ -71,7 +79,7 @@ class NotebookPage:
         self.page = page
         page.goto(f"{url}/lab/tree/{name}")
         page.wait_for_selector(".jp-Notebook .jp-Cell")
-        page.wait_for_selector("[data-status=idle]", state="attached")
+        page.wait_for_function(_IS_READY)
 
     def run(self, number: int) -> Locator:
         """Run a cell, by its number from 1, and wait until it has run; returns its outputs."""

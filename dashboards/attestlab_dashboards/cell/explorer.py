@@ -6,10 +6,11 @@ import logging
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 import param
+from param.parameterized import Event
 
 from attestlab import Lab
 from attestlab.client.analysis.rows import Rows
@@ -24,7 +25,7 @@ from attestlab_dashboards.cell.caller import open_lab, read_caller
 from attestlab_dashboards.cell.display import CellDisplay
 from attestlab_dashboards.cell.page import CellPage
 from attestlab_dashboards.cell.script import ScriptPart, write_script
-from attestlab_dashboards.cell.settings import apply_settings
+from attestlab_dashboards.cell.settings import apply_settings, show
 from attestlab_dashboards.explore_call import write_explore_call
 from attestlab_dashboards.lake_query import LakeQuery, write_python
 from attestlab_dashboards.page_list import PAGES
@@ -213,7 +214,7 @@ class Explorer(CellDisplay, param.Parameterized):
             raise ValidationFailed("A view takes no other state. Set its parameters: view.set(days=7).")
         super().__setattr__(name, value)
 
-    def _follow_page(self, event: Any) -> None:
+    def _follow_page(self, event: Event) -> None:
         """Take the state over that a click chose; a watcher of a person that fails does not stop the page."""
         try:
             if event.new != self.state:
@@ -221,7 +222,7 @@ class Explorer(CellDisplay, param.Parameterized):
         except Exception:
             _log.exception("a function that watches the state of a view failed")
 
-    def _move_page(self, event: Any) -> None:
+    def _move_page(self, event: Event) -> None:
         """Draw the state that Python chose."""
         if event.new != self._cell.conversation.state:
             views_loop.call(lambda: self._cell.show(event.new))
@@ -239,10 +240,10 @@ class Explorer(CellDisplay, param.Parameterized):
         pane = next((each for each in self._page.panes if each.key == key), None)
         if pane is None:
             keys = [each.key for each in self._list_panes()]
-            nearest = find_nearest(str(key), keys)
+            nearest = find_nearest(key, keys) if isinstance(key, str) else None
             hint = f" Did you mean {nearest}?" if nearest else ""
             raise ValidationFailed(
-                f"The page {self._page.name} has no pane {quote(str(key))}.{hint} It has {', '.join(keys)}."
+                f"The page {self._page.name} has no pane {show(key)}.{hint} It has {', '.join(keys)}."
             )
         if pane.scope and pane.scope not in self._facts.scopes:
             raise PermissionDenied(
@@ -295,10 +296,10 @@ def open_explorer(client: ServiceClient, path: object, settings: Mapping[str, ob
     """
     page = next((each for each in PAGES if each.path == path), None)
     if page is None:
-        nearest = find_nearest(str(path), [each.path for each in PAGES])
+        nearest = find_nearest(path, [each.path for each in PAGES]) if isinstance(path, str) else None
         hint = f" Did you mean {nearest!r}?" if nearest else ""
         listed = ", ".join(each.path for each in PAGES)
-        raise ValidationFailed(f"There is no page {quote(str(path))}.{hint} Pass one of {listed}.")
+        raise ValidationFailed(f"There is no page {show(path)}.{hint} Pass one of {listed}.")
     state = apply_settings(page, page.state(), settings)
     lab = open_lab(client)
     return Explorer(lab, page, read_caller(lab, page), state, place=client.place)

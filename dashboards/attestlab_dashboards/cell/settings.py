@@ -35,7 +35,7 @@ def apply_settings(page: AnyPage, state: PageState, given: Mapping[str, object])
     conflicts = changed.find_conflicts()
     if conflicts:
         raise ValidationFailed(
-            f"{_join([f'{name}={_show(getattr(changed, name))}' for name in conflicts])}: a part is missing, or they "
+            f"{_join([f'{name}={show(getattr(changed, name))}' for name in conflicts])}: a part is missing, or they "
             f"contradict each other. {' '.join(_describe(_list_parameters(type(state))[name]) for name in conflicts)} "
             "Set what belongs together in one call."
         )
@@ -56,14 +56,14 @@ def _read(page: AnyPage, state: PageState, name: str, value: object) -> tuple[st
 
 
 def _read_days(page: AnyPage, known: Mapping[str, AnyParameter], value: object) -> tuple[str, Any]:
-    name = next((each for each in _WINDOWS if each in known), None)
+    name = next((each for each in _WINDOWS if each in known and find_windows(known[each])), None)
     if name is None:
         raise ValidationFailed(f"The page {page.name} has no window of days. It has {', '.join(_offer(known))}.")
     windows = find_windows(known[name])
     if not isinstance(value, int) or isinstance(value, bool) or value not in windows:
         listed = _join([str(days) for days in windows], "or")
         raise ValidationFailed(
-            f"days={_show(value)} is no window of the page {page.name}. Pass days={listed}, or a {name} from/to."
+            f"days={show(value)} is no window of the page {page.name}. Pass days={listed}, or a {name} from/to."
         )
     return name, windows[value]
 
@@ -90,8 +90,8 @@ def _read_value(name: str, parameter: AnyParameter, value: object) -> Any:
         if isinstance(value, str) and not _is_choice(parameter, value):
             return read_value(parameter, value)
         return _check(parameter, value)
-    except (ValueError, TypeError, AttributeError, OverflowError):
-        raise ValidationFailed(f"{name}={_show(value)} is not acceptable. {_describe(parameter)}") from None
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+        raise ValidationFailed(f"{name}={show(value)} is not acceptable. {_describe(parameter)}") from None
 
 
 def _is_choice(parameter: AnyParameter, value: object) -> bool:
@@ -129,7 +129,8 @@ def _list_parameters(state: type[PageState]) -> dict[str, AnyParameter]:
 
 
 def _offer(known: Mapping[str, AnyParameter]) -> list[str]:
-    days = [DAYS] if DAYS not in known and any(each in known for each in _WINDOWS) else []
+    has_windows = any(each in known and find_windows(known[each]) for each in _WINDOWS)
+    days = [DAYS] if DAYS not in known and has_windows else []
     return [*days, *(name for name in known if name != "view")]
 
 
@@ -137,7 +138,7 @@ def _describe(parameter: AnyParameter) -> str:
     """Describe what a parameter is and which values it accepts."""
     doc = " ".join((parameter.doc or "").split())
     if isinstance(parameter, param.Selector):
-        shown = [_show(each) for each in parameter.objects if each != ""]
+        shown = [show(each) for each in parameter.objects if each != ""]
         more = ", ..." if len(shown) > _MAX_SHOWN else ""
         return f"{doc} Pass {_join(shown[:_MAX_SHOWN], 'or')}{more}."
     if isinstance(parameter, param.Number) and parameter.bounds:
@@ -153,6 +154,10 @@ def _join(words: list[str], last: str = "and") -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
-def _show(value: object) -> str:
-    shown = repr(str(value)) if not isinstance(value, bool | int | float) else repr(value)
+def show(value: object) -> str:
+    """Show a value of a caller in a message, whatever it is."""
+    try:
+        shown = repr(str(value)) if not isinstance(value, bool | int | float) else repr(value)
+    except (RecursionError, ValueError):  # a list in itself, or a number of too many digits
+        shown = f"a {type(value).__name__}"
     return shown if len(shown) <= 60 else f"{shown[:57]}..."

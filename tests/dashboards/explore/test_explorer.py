@@ -147,7 +147,7 @@ def test_what_a_page_does_not_have_is_named(owner: Lab) -> None:
     view = explore(owner)
     for wrong, words in [
         (lambda: owner.explore("rsk"), "Did you mean 'risk'? Pass one of risk, policy, log"),
-        (lambda: owner.explore(7), "There is no page '7'."),
+        (lambda: owner.explore(7), "There is no page 7."),
         (lambda: view.rows("whoo"), "no pane 'whoo'. Did you mean who?"),
         (lambda: view["nothing"], "It has answer, kpis"),
         (lambda: view.rows("kpis"), "These have: when, what"),
