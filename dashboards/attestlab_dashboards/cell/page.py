@@ -52,7 +52,9 @@ class CellPage:
         caller = PageCaller(
             facts=facts, lab=lab, open_unattended_lab=lambda: lab, on_ended=self._end, has_downloads=False
         )
-        self.conversation = PageConversation(page, caller, self._broadcast, shared=make_shared_parts(page))
+        self.conversation = PageConversation(
+            page, caller, self._broadcast, shared=make_shared_parts(page, has_downloads=False)
+        )
 
     def open_window(self, send: Callable[[PageMessage], None], key: str = "") -> CellWindow:
         """Open a window, which shows the page once it says that it is in sight."""

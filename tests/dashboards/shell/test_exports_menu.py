@@ -11,6 +11,7 @@ from attestlab_dashboards.downloads import FORMATS
 from attestlab_dashboards.page_list import PAGES, find_page
 from attestlab_dashboards.pages import AnyPage
 from attestlab_dashboards.together.exports import draw_export
+from attestlab_dashboards.together.parts import make_shared_parts
 
 ALL = frozenset(pane.scope for page in PAGES for pane in page.panes)
 
@@ -39,6 +40,14 @@ def test_a_file_has_the_filters_of_the_page() -> None:
     files = list_files(find_page("risk"), ALL, {"window": "7d", "min_score": "5"})
 
     assert {re.split(r"[?]|&amp;pane", file)[1] for file in files} == {"window=7d&amp;min_score=5"}
+
+
+def test_a_page_whose_address_serves_no_files_offers_none() -> None:
+    offered = {
+        has: [pane.key for pane in make_shared_parts(PAGES[0], has_downloads=has).panes] for has in (True, False)
+    }
+
+    assert offered == {True: ["views", "export"], False: ["views"]}
 
 
 def test_a_button_at_the_title_belongs_to_what_a_page_is_for() -> None:
