@@ -16,6 +16,7 @@ from attestlab.client.asynchronous.calls import VerbThreads
 from attestlab.client.asynchronous.connecting import AsyncLab
 from attestlab.core.errors import NotFound, PermissionDenied, ValidationFailed
 from attestlab_dashboards.cell.explorer import Explorer
+from attestlab_dashboards.cell.script import assign_last
 from attestlab_dashboards.page_list import PAGES
 from attestlab_dashboards.stills.bounds import MAX_PAGE_BYTES, MAX_PANE_BYTES
 from support.risk_story import HOSTILE_USER
@@ -85,6 +86,15 @@ def test_one_pane_is_as_small_as_a_chart(owner: Lab) -> None:
     assert len(text.encode()) <= MAX_PANE_BYTES
     assert 'data-pane="when"' in text
     assert 'data-pane="who"' not in text
+
+
+@pytest.mark.parametrize(("source", "has_graph"), [(None, True), ("nothing", False)])
+def test_the_code_of_the_graph_runs_also_where_no_entity_is_named(
+    owner: Lab, source: str | None, has_graph: bool
+) -> None:
+    names: dict[str, Any] = {"lab": owner}
+    exec(assign_last(explore(owner, source=source).python("graph"), "graph"), names)
+    assert (names["graph"] is not None) == has_graph
 
 
 def test_two_stills_on_one_page_share_no_id(owner: Lab) -> None:

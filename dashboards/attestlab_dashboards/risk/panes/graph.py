@@ -78,15 +78,18 @@ def _find_focus(answer: RiskAnswer, state: RiskState) -> Entity | None:
 
 
 def copy_graph_python(state: RiskState) -> str:
-    """Return Python that reads the graph of the chosen entity, or of the one that the most escalations name."""
+    """Return Python that reads the graph of the chosen entity, or of the one that the most escalations name.
+
+    Its last line is None where the escalations name no entity.
+    """
     if state.graph or state.about:
         entity = read_entity_key(state.graph or state.about)
         return f"lab.signals.graph({entity.type.value!r}, {entity.id!r}, depth={state.depth})"
     query = write_python(copy_answer_sql(state))
     return (
         f"suspects = {query}\n"
-        'first = suspects.dropna(subset="name").nlargest(1, "signals").iloc[0]\n'
-        f'lab.signals.graph(first["kind"], first["name"], depth={state.depth})'
+        'first = suspects.dropna(subset="name").nlargest(1, "signals")[["kind", "name"]]\n'
+        f"None if first.empty else lab.signals.graph(*first.iloc[0], depth={state.depth})"
     )
 
 
