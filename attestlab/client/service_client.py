@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final, Protocol, cast
@@ -107,6 +108,12 @@ class ServiceClient:
             open_local_rows=self._open_local_rows,
             session=session,
         )
+
+    def with_http(self, wrap: Callable[[httpx.Client], httpx.Client], sleep: Callable[[float], None]) -> ServiceClient:
+        """Return a client for the same caller that sends its requests by what `wrap` makes of its HTTP client."""
+        other = copy(self)
+        other._http, other._sleep = wrap(self._http), sleep
+        return other
 
     def open_local_rows(self, query: str, parameters: object, frames: Mapping[str, object]) -> LocalRows | None:
         """Open the rows of a query on the lake of this process; None if they come by requests."""

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 
 import httpx
 
+from attestlab.client.asynchronous.calls import wait_for_answer
 from attestlab.embedded.service_thread import ServiceThread
 from attestlab.web.http1.request_body import PIECE_BYTES
 from attestlab.web.http1.request_head import RequestHead
@@ -41,7 +42,7 @@ class MemoryBody:
 
 
 class PendingRequest:
-    """A request that a thread waits for; if that thread is interrupted, long work for it is cancelled."""
+    """A request that a thread waits for; if an interrupt or a cancelled verb ends the wait, so does its long work."""
 
     def __init__(self, service: ServiceThread, head: RequestHead, content: bytes) -> None:
         self._service = service
@@ -52,7 +53,7 @@ class PendingRequest:
         """Wait for the response: its head and body, and the pieces of a streamed body."""
         running = self._service.submit(self._run())
         try:
-            return running.result()
+            return wait_for_answer(running)
         except BaseException:
             if not running.done():
                 self._service.submit(self._disconnect())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from threading import Lock
 from typing import Final, TypeVar
@@ -123,9 +123,28 @@ def wait_on_loop(work: Coroutine[object, object, Result]) -> Result:
     return call.wait_for(work)
 
 
+def wait_for_answer(pending: Future[Result]) -> Result:
+    """Wait for what another thread computes; in the thread of a verb, only until the verb is cancelled.
+
+    Raises:
+        VerbCancelled: the task that awaited the verb was cancelled.
+    """
+    call = _running.get()
+    return pending.result() if call is None else call.wait_for(_await(pending))
+
+
+async def _await(pending: Future[Result]) -> Result:
+    return await asyncio.shield(asyncio.wrap_future(pending))
+
+
 def sleep_on_loop(pause_s: float) -> None:
     """Wait for some time in the thread of a verb; the wait ends at once when the verb is cancelled."""
     wait_on_loop(asyncio.sleep(pause_s))
+
+
+def is_in_verb() -> bool:
+    """Whether this is the thread of a verb, which waits on its loop."""
+    return _running.get() is not None
 
 
 def is_waiting_possible() -> bool:

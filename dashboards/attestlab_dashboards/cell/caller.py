@@ -10,6 +10,7 @@ from attestlab import Lab
 from attestlab.client.door import Door
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.errors import AuthRequired, PermissionDenied, ValidationFailed
+from attestlab_dashboards.cell.breakable_requests import make_breakable
 from attestlab_dashboards.facts import read_facts
 from attestlab_dashboards.pages import AnyPage, Facts
 
@@ -35,7 +36,12 @@ class BorrowedDoor:
 
 
 def open_lab(client: ServiceClient) -> Lab:
-    """Open the facade for the caller of a client; the lab that the client is of stays open."""
+    """Open the facade for the caller of a client; the lab that the client is of stays open.
+
+    What panes ask of it can be cancelled.
+    """
+    if client.place.startswith(("http://", "https://")):
+        client = make_breakable(client)
     return Lab(cast("Door", BorrowedDoor(client)), client, closes_door=False)
 
 
