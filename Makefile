@@ -107,7 +107,7 @@ examples: setup  ## Capture the examples of the API reference from a real server
 	PYTHONPATH=tests $(BIN)/python -m support.api_tour
 
 notebooks: setup  ## Execute the notebooks and store their outputs, as they are committed
-	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb
+	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False --ExecutePreprocessor.store_widget_state=False notebooks/*.ipynb
 
 # JupyterLab refuses to run as root. In a container it is often the only user, so the remedy comes before the setup.
 lab_user:

@@ -31,6 +31,8 @@ NAMES = [
 DOORS = {"demo", "open", "connect", "AttestLabError"}  # of attestlab, all that a notebook uses
 RECEIVERS = {"attestlab.webhooks"}  # of which a receiver of webhooks takes `verify`
 MAX_LINES = 6
+MAX_STILL_BYTES = 300_000
+WITHOUT_VIEWS = {"00_tour", "06_your_data"}
 Cell = dict[str, Any]
 every_book = pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.stem)
 
@@ -126,6 +128,21 @@ def test_a_notebook_is_committed_executed_with_its_pictures(book: Path) -> None:
     assert [output for output in outputs if output["output_type"] == "error"] == []
     drawn = sum("plots.draw_" in cell["source"] or ".plot(" in cell["source"] for cell in code)
     assert drawn == sum("image/png" in output.get("data", {}) for output in outputs) > 0
+
+
+@every_book
+def test_a_notebook_stores_the_still_of_its_view_alone(book: Path) -> None:
+    views = [cell for cell in code_of(book) if ".explore(" in cell["source"]]
+
+    assert bool(views) == (book.stem not in WITHOUT_VIEWS)
+    for cell in views:
+        assert cell["metadata"]["tags"] == ["nbval-ignore-output"]  # a still has the time of its run
+        (output,) = cell["outputs"]
+        assert set(output["data"]) == {"text/plain", "text/html"}
+        still = "".join(output["data"]["text/html"])
+        assert "<section" in still
+        assert len(still.encode()) <= MAX_STILL_BYTES
+    assert "widgets" not in json.loads(book.read_text())["metadata"]
 
 
 @every_book
