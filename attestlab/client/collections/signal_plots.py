@@ -125,11 +125,11 @@ class PlotVerbs(DatasetCollection[SignalHandle]):
             )
         days = (end - start) / timedelta(days=1)
         step = every or ("hour" if days <= 3 else "day" if days <= 120 else "week" if days <= 900 else "month")
-        count = (end - start) / _STEPS[step]
-        if count > MAX_STEPS:
+        steps = (end - start) / _STEPS[step]
+        if steps > MAX_STEPS:
             wider = [name for name, length in _STEPS.items() if (end - start) / length <= MAX_STEPS]
             remedy = f"Pass every={wider[0]!r}" if wider else "Pass a later since"
-            raise ValidationFailed(f"{count:,.0f} steps of one {step} are more than {MAX_STEPS}. {remedy}.")
+            raise ValidationFailed(f"One step a {step} makes {steps:,.0f}, more than {MAX_STEPS}. {remedy}.")
         return ChartWindow(start, end, step)
 
     def _read_scores(self, by: str | None, window: ChartWindow) -> pd.DataFrame:
