@@ -10,17 +10,20 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Any, Final, NamedTuple, Self
 
 from attestlab import Lab
-from attestlab.client.asynchronous.calls import VerbCancelled
-from attestlab_dashboards.answers import Answers, Key, key_of, run_verb
+from attestlab.client.asynchronous.calls import VerbCall, VerbCancelled
+from attestlab_dashboards.answers import Answers, Key, key_of
 from attestlab_dashboards.pages import AnyPane
 
 MAX_AGE_S: Final = 5.0  # of an answer; so old are the newest rows of the lake at most, too
 MAX_ANSWERS: Final = 256
+_RIGHTS_THREADS: Final = ThreadPoolExecutor(4, thread_name_prefix="rights")
 RIGHTS_AGE_S: Final = 1.0  # the panes of one click read them once
 
 
@@ -129,8 +132,14 @@ class SharingAnswers(Answers):
         """
         if self._rights is None or self._rights_at < self._common.now() - RIGHTS_AGE_S:
             self._rights_at = self._common.now()
-            self._rights = asyncio.ensure_future(run_verb(lambda: Rights.read(self._lab)))
+            self._rights = asyncio.ensure_future(self._ask_rights())
         return await asyncio.shield(self._rights)
+
+    async def _ask_rights(self) -> Rights:
+        """Ask the service in threads apart, so that a click does not wait behind the loads of others twice."""
+        call = VerbCall(asyncio.get_running_loop())
+        work = partial(call.run, partial(Rights.read, self._lab))
+        return await asyncio.get_running_loop().run_in_executor(_RIGHTS_THREADS, work)
 
     async def _wait_for(self, other: asyncio.Task[object]) -> bool:
         """Wait for the load of another window; returns whether it has an answer: its errors are not this person's.

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
@@ -16,12 +17,14 @@ import attestlab
 from attestlab import Lab
 from attestlab.client.asynchronous.calls import VerbCancelled
 from attestlab.core.errors import AuthInvalid, Unavailable
+from attestlab_dashboards.answers import run_in_thread
 from attestlab_dashboards.common_answers import MAX_AGE_S, RIGHTS_AGE_S, CommonAnswers, SharingAnswers
 from attestlab_dashboards.page_list import PAGES
 from attestlab_dashboards.pages import AnyPane, Pane
 from attestlab_dashboards.safe import NOTHING
 from support.timeouts import WAIT_TIMEOUT_S
 
+PANE_THREADS = 16
 ACME, BETA = UUID(int=1), UUID(int=2)
 
 
@@ -57,7 +60,7 @@ class Team:
         self.common = CommonAnswers(lambda: self.time)
         self.may_end = asyncio.Event()
         self.may_end.set()
-        loop = asyncio.get_running_loop()
+        self.loop = loop = asyncio.get_running_loop()
 
         def load(lab: Caller, state: Any) -> str:
             self.asked[lab.name] += 1
@@ -213,6 +216,24 @@ def test_a_wait_is_cancelled_without_the_load_of_the_other_person() -> None:
         team.may_end.set()
         assert await loading == "A for Ann"
         assert team.asked == {"Ann": 1}
+
+    run(story)
+
+
+def test_rights_are_read_while_all_threads_load() -> None:
+    async def story(team: Team) -> None:
+        team.may_end.clear()
+        busy = [asyncio.ensure_future(run_in_thread(partial(wait_for, team))) for _ in range(PANE_THREADS)]
+        caller = Caller("Ann")
+        loading = asyncio.ensure_future(team.open(caller).load(team.pane, asks("A")))
+        await team.wait_until(lambda: caller.rights_read == 1)
+        assert team.asked.total() == 0
+        team.may_end.set()
+        assert await loading == "A for Ann"
+        await asyncio.gather(*busy)
+
+    def wait_for(team: Team) -> None:
+        asyncio.run_coroutine_threadsafe(team.may_end.wait(), team.loop).result(WAIT_TIMEOUT_S)
 
     run(story)
 
