@@ -33,6 +33,37 @@ globalThis.attestlabTips ??= (() => {
     }
   }
 
+  // A chart whose parts have tips is one stop of the Tab key; the arrows lead from part to part.
+  function openCharts(root) {
+    for (const chart of root.querySelectorAll("svg:not([tabindex], [data-roving])")) {
+      const parts = [...chart.querySelectorAll("[data-tip]")];
+      if (!parts.length || chart.querySelector("[tabindex], a")) continue;
+      chart.dataset.roving = "";
+      chart.setAttribute("role", "group");
+      stop(parts[0]);
+    }
+  }
+
+  function stop(part) {
+    part.setAttribute("tabindex", "0");
+    part.setAttribute("role", "img");
+    part.setAttribute("aria-label", part.dataset.tip);
+  }
+
+  function rove(event) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const [part] = event.composedPath();
+    const chart = step && part instanceof SVGElement && part.matches("[data-tip]") ? part.closest("svg[data-roving]") : null;
+    if (!chart) return;
+    const parts = [...chart.querySelectorAll("[data-tip]")];
+    const next = parts[parts.indexOf(part) + step];
+    if (!next) return;
+    event.preventDefault();
+    part.setAttribute("tabindex", "-1");
+    stop(next);
+    next.focus();
+  }
+
   const wordsOf = (part) => part.dataset.tip ?? (part.title || ("cut" in part.dataset ? part.innerText.trim() : ""));
 
   // What speaks at an event: the parts around it, and those in what has the focus.
@@ -105,7 +136,7 @@ globalThis.attestlabTips ??= (() => {
 
   function watch(root, layer) {
     if (layer) layers.set(root.getRootNode(), layer);
-    const soon = () => { frame ||= requestAnimationFrame(() => { frame = 0; mark(root); if (shown && !shown.isConnected) hide(); }); };
+    const soon = () => { frame ||= requestAnimationFrame(() => { frame = 0; mark(root); openCharts(root); if (shown && !shown.isConnected) hide(); }); };
     new MutationObserver(soon).observe(root, { childList: true, subtree: true });
     addEventListener("resize", soon);
     document.fonts?.ready.then(soon);
@@ -117,7 +148,7 @@ globalThis.attestlabTips ??= (() => {
 
   document.addEventListener("pointerover", point);
   document.addEventListener("click", tap);
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); else rove(event); });
   addEventListener("scroll", follow, { passive: true, capture: true });
   return { watch };
 })();
