@@ -83,8 +83,27 @@ class NotebookPage:
 
     def run(self, number: int) -> Locator:
         """Run a cell, by its number from 1, and wait until it has run; returns its outputs."""
-        cell = self.page.locator(".jp-Notebook .jp-Cell").nth(number - 1)
+        outputs = self.begin(number)
+        self.wait_for_end(number)
+        return outputs
+
+    def begin(self, number: int) -> Locator:
+        """Begin to run a cell; returns its outputs."""
+        cell = self.find_cell(number)
         cell.locator(".cm-content").click()
         self.page.keyboard.press("Shift+Enter")
-        cell.locator(".jp-InputPrompt", has_text=f"[{number}]:").wait_for()
         return cell.locator(".jp-OutputArea")
+
+    def wait_for_end(self, number: int) -> None:
+        """Wait until a cell has run."""
+        self.find_cell(number).locator(".jp-InputPrompt", has_text=f"[{number}]:").wait_for()
+
+    def save(self) -> None:
+        """Save the notebook, and wait until it is."""
+        self.page.keyboard.press("Escape")
+        self.page.keyboard.press("Control+s")
+        self.page.wait_for_selector(".jp-mod-dirty", state="detached")
+
+    def find_cell(self, number: int) -> Locator:
+        """Find a cell by its number from 1."""
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(number - 1)

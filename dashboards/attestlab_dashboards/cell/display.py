@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection
+from contextvars import Context, copy_context
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
@@ -47,7 +48,9 @@ class CellDisplay:
 
         # The window sends by the widget, and the widget receives for the window.
         window = self._cell.open_window(lambda message: widget.send(dict(message)), self._key)
-        widget = PageWidget(lambda message: self._receive(window, message), place=self._place_name)
+        widget = _choose_context().run(
+            PageWidget, lambda message: self._receive(window, message), place=self._place_name
+        )
         return widget
 
     def _receive(self, window: CellWindow, message: PageMessage) -> None:
@@ -89,6 +92,16 @@ class CellDisplay:
         bridge = CellBridge(lambda message: self._receive(window, message), sizing_mode="stretch_width")
         window = views_loop.call(lambda: self._cell.open_window(bridge.send, self._key))
         return bridge
+
+
+def _choose_context() -> Context:
+    """Return the context in which a widget opens its comm.
+
+    From version 7 on, ipykernel answers a comm where the request runs that opened it. That is the cell, so the first
+    message of the view would wait until the cell ends. Opened by no request, a comm is answered where the notebook
+    sends its messages, past the cells. Notebooks with frames may need to know the cell.
+    """
+    return copy_context() if _shows_markup_in_frames() or "ipykernel" not in sys.modules else Context()
 
 
 def _shows_markup_in_frames() -> bool:

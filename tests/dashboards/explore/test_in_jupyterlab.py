@@ -80,9 +80,7 @@ def test_a_click_in_a_cell_is_data_in_the_next_one(notebook: NotebookPage, tmp_p
     assert notebook.run(6).inner_text().strip().endswith("30")
     alone.locator("[data-pane=when]", has_text="Payments").wait_for()
 
-    notebook.page.keyboard.press("Escape")
-    notebook.page.keyboard.press("Control+s")
-    notebook.page.wait_for_selector(".jp-mod-dirty", state="detached")
+    notebook.save()
     saved = json.loads((tmp_path / "view.ipynb").read_text())
     assert "widgets" not in saved["metadata"]
     stored = [output.get("data", {}) for cell in saved["cells"] for output in cell["outputs"]]
