@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import timedelta
@@ -15,9 +17,14 @@ from attestlab.demos.people import PASSWORD
 from attestlab.protections.platform_issuer import NAME as PLATFORM_ISSUER
 from support.dashboards.demo_server import OWNER, copy_demo
 from support.demo_caches import use_demo_caches
+from support.documentation import ROOT, read_blocks
 
 AGE_LIMIT = timedelta(days=365)
 FORMS = ("attestlab demo", "attestlab.demo()")
+PAGE = ROOT / "docs/questions.md"
+# The first block opens the lab; each of the others is the answer to one question.
+ANSWERS = {number: block.text.strip() for number, block in enumerate(read_blocks(PAGE)) if number}
+OTHER_TOOLS: dict[str, dict[str, object]] = tomllib.loads((ROOT / "benchmarks/first_questions.toml").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -169,3 +176,37 @@ def test_denied_addresses_have_signals(lab: Lab) -> None:
 
     assert len(denied) > 1
     assert {row["ip"] for row in known} == set(denied)
+
+
+def _count_keys(number: int, answer: str) -> list[str]:
+    """The cells of the table of keys for one question."""
+    others = OTHER_TOOLS.get(str(number), {})
+    duckdb = str(others.get("duckdb", "")).strip()
+    marimo = str(others.get("marimo", "")).strip() or duckdb
+    keys = [len(text.strip()) for text in (answer, duckdb, str(others.get("datasette", "")), marimo)]
+    return [str(number or "none") for number in (*keys, others.get("metabase"))]
+
+
+def test_the_page_of_questions_counts_the_keys_of_every_answer() -> None:
+    rows = [f"| {number} | {' | '.join(_count_keys(number, text))} |" for number, text in ANSWERS.items()]
+
+    assert list(ANSWERS) == list(range(1, 15))
+    assert [row for row in rows if row not in PAGE.read_text().splitlines()] == [], "correct the table"
+
+
+def _answer(number: int, names: dict[str, object]) -> object:
+    """Run an answer of the page as a cell does; returns the value of its last line."""
+    *lines, last = ast.parse(ANSWERS[number]).body
+    exec(compile(ast.Module(lines, []), str(PAGE), "exec"), names)
+    return eval(ast.unparse(last), names)
+
+
+def test_the_answers_of_the_page_are_what_it_says_of_them() -> None:
+    with use_demo_caches(), attestlab.demo() as lab:
+        names: dict[str, object] = {"lab": lab}
+        failing, travels, precision, graph = (_answer(number, names) for number in (1, 7, 9, 12))
+
+    assert tuple(failing.iloc[0]) == ("Orchard Press", 37, 8)  # type: ignore[attr-defined]
+    assert len(travels) == 10  # type: ignore[arg-type]
+    assert round(precision.value, 2) == 0.8  # type: ignore[attr-defined]
+    assert (graph.nodes.df()["type"] == "user").sum() == 24  # type: ignore[attr-defined]

@@ -86,6 +86,11 @@ _READING = """\
     def columns(self) -> Awaitable[list[str]]:
         \"\"\"The names of the columns.\"\"\"
 """
+_FILTERS = """\
+    @property
+    def filters(self) -> dict[str, str]:
+        \"\"\"The filters of `list`: each name, and what it takes.\"\"\"
+"""
 _LIST = """\
     async def count(self) -> int:
         \"\"\"Count the objects.\"\"\"
@@ -157,7 +162,7 @@ def _render_noun(kind: type) -> str:
     reading = _READING if issubclass(kind, RowForms) else ""
     verbs = re.sub(r"\bItem\b", _find_item(kind), _render_verbs(kind))
     members = re.sub(r"(?<!\.)\blist\[", "builtins.list[", f"{reading}{_render_list(kind)}{verbs}")  # a verb is `list`
-    members += "".join(_render_data_sets(kind))
+    members += "".join(_render_data_sets(kind)) + (_FILTERS if issubclass(kind, Collection) else "")
     return f"class {name}:\n    {_quote(kind)}\n{members}"
 
 

@@ -67,6 +67,7 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
         "pandas": "pandas",
         "polars": "polars",
         "traitlets": "traitlets",
+        "xlsxwriter": "xlsxwriter",
     },
     "dash": {
         "bokeh": "bokeh",

@@ -42,7 +42,10 @@ def explain_conversion(error: Exception) -> ValidationFailed:
 
 def _explain(error: duckdb.Error, text: str, query: str) -> str:
     if isinstance(error, _NO_ACCESS):
-        return "A query reads data sets only; it cannot open files or addresses"
+        return (
+            "A query reads data sets only; it cannot open files or addresses."
+            " In Python, read the file into a frame, and name the frame: lab.sql(query, mine=frame)"
+        )
     if isinstance(error, (duckdb.InternalException, duckdb.FatalException)):
         return "DuckDB failed at this query; write it in another way"
     if missing := _MISSING_TABLE.search(text):

@@ -47,6 +47,24 @@ def test_the_filters_of_decisions_are_those_of_its_query() -> None:
     assert names_of_filters(NOUNS["decisions"]) == set(_CONDITIONS)
 
 
+@pytest.mark.parametrize("noun", LISTS)
+def test_a_noun_describes_all_its_filters(noun: str) -> None:
+    kind = LISTS[noun]
+
+    described = filters.describe_filters(kind.list)  # type: ignore[attr-defined]
+
+    assert set(described) == names_of_filters(kind)
+    assert all(described.values())
+
+
+def test_a_description_says_which_values_a_filter_takes() -> None:
+    described = filters.describe_filters(NOUNS["cases"].list)  # type: ignore[attr-defined]
+
+    assert described["outcome"] == "one of 'fraud', 'legitimate', 'inconclusive'"
+    assert described["assignee_id"] == "an id"
+    assert filters.describe_filters(NOUNS["signals"].list)["since"].startswith("a time")  # type: ignore[attr-defined]
+
+
 def test_the_options_of_a_mint_are_the_members_of_its_body() -> None:
     """Issuer, schema and claims are arguments; the facade hashes a document and does not send it."""
     members = MintIn.model_fields.keys() - {"issuer_id", "schema_id", "claims", "payload_b64url"}

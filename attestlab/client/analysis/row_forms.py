@@ -130,6 +130,26 @@ class RowForms:
         """
         return self.rows.to_parquet(path)
 
+    def to_excel(self, path: str | PathLike[str]) -> int:
+        """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`).
+
+        Args:
+            path: of the file, such as `rows.xlsx`, which is replaced when all rows are written.
+
+        Returns:
+            The number of rows that were written.
+
+        Raises:
+            ValidationFailed: the file cannot be written, or there are more than 1,048,575 rows.
+            PermissionDenied: the caller may not read the data set.
+            MissingExtra: polars or xlsxwriter is not installed.
+            Unavailable: the service cannot be reached, or has too many queries at once.
+
+        >>> lab.issuers.to_excel("rows.xlsx") == len(lab.issuers.rows)
+        True
+        """
+        return self.rows.to_excel(path)
+
     @property
     def columns(self) -> builtins.list[str]:
         """The names of the columns."""

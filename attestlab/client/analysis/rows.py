@@ -172,6 +172,28 @@ class Rows:
         with replace_file(path) as draft:
             return self._write_parquet(draft)
 
+    def to_excel(self, path: str | PathLike[str]) -> int:
+        """Write the rows as a workbook of Excel with one sheet; returns their number.
+
+        Times are in UTC, lists are texts, and of a text the first 32,767 characters are kept. No text becomes a
+        formula. A file that was there before is replaced when all rows are written.
+
+        Args:
+            path: of the file, such as `rows.xlsx`.
+
+        Raises:
+            ValidationFailed: the file cannot be written, or there are more than 1,048,575 rows.
+            MissingExtra: polars or xlsxwriter is not installed.
+
+        >>> lab.sql("select * from signals where source = 'media'").to_excel("media.xlsx")
+        60
+        """
+        from attestlab.client.analysis.workbooks import write_workbook  # polars, which no other verb needs
+
+        frame = self.pl()
+        with replace_file(path) as draft:
+            return write_workbook(frame, draft)
+
     def __getitem__(self, which: slice) -> Rows:
         """Return the rows of a slice; of a data set the newest first."""
         if not isinstance(which, slice):

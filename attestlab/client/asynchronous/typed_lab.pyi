@@ -711,6 +711,8 @@ class AsyncRows:
         """Read the rows as a DuckDB relation, to filter and join in this process."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on these rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_excel(self, path: str | PathLike[str]) -> int:
+        """Write the rows as a workbook of Excel with one sheet; returns their number."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write the rows as one Parquet file, in bounded memory; returns their number."""
 
@@ -787,8 +789,13 @@ class AsyncAttestationNoun:
         **options: Unpack[MintOptions],
     ) -> AsyncMint:
         """Mint an attestation that replaces another one, by default of the same issuer."""
+    async def to_excel(self, path: str | PathLike[str]) -> int:
+        """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncIssuerNoun:
     """The tenant's issuers, newest first; `lab.issuers["Registrar"]` finds one by name, domain or id."""
@@ -865,10 +872,15 @@ class AsyncIssuerNoun:
         """Replace a key with a new key that the service holds."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_excel(self, path: str | PathLike[str]) -> int:
+        """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     async def update(self, issuer: IssuerLike, **profile: str | None) -> AsyncIssuer:
         """Change an issuer's profile; None removes a value."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncLogNoun:
     """The entries of the transparency log, in their order; `len` is the size of the tree."""
@@ -909,6 +921,8 @@ class AsyncLogNoun:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_excel(self, path: str | PathLike[str]) -> int:
+        """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     async def vkey(self) -> VkeyHandle:
@@ -1012,10 +1026,15 @@ class AsyncPolicyNoun:
         until: When | None = None,
     ) -> AsyncSimulation:
         """Simulate every value of one threshold, or of two; the results are in `sweep`."""
+    async def to_excel(self, path: str | PathLike[str]) -> int:
+        """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     async def update(self, policy: PolicyLike, document: policy_documents.PolicyDocument) -> AsyncPolicy:
         """Write a new version; the active one remains active."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncDecisionNoun:
     """The tenant's policy decisions, newest first; `lab.decisions["dec_..."]` explains one."""
@@ -1050,8 +1069,13 @@ class AsyncDecisionNoun:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_excel(self, path: str | PathLike[str]) -> int:
+        """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncSignalNoun:
     """The tenant's risk signals, newest first."""
@@ -1180,8 +1204,13 @@ class AsyncSignalNoun:
         """List the sources of signals, and which of them fell silent."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_excel(self, path: str | PathLike[str]) -> int:
+        """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncCaseNoun:
     """The tenant's cases, newest first."""
@@ -1226,8 +1255,13 @@ class AsyncCaseNoun:
         """Resolve many cases, each with its outcome; each succeeds or fails separately."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_excel(self, path: str | PathLike[str]) -> int:
+        """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncChallengeNoun:
     """The decisions to challenge a subject, newest first."""
@@ -1264,8 +1298,13 @@ class AsyncChallengeNoun:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_excel(self, path: str | PathLike[str]) -> int:
+        """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncListNoun:
     """The entities on the allow and the deny list, newest first."""
@@ -1290,6 +1329,9 @@ class AsyncListNoun:
         """List the entries that match all filters, newest first."""
     async def remove(self, entry: UUID | str | ListEntryHandle) -> None:
         """Take an entity off its list."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncPeopleNoun:
     """The tenant's members, newest first; `lab.people["ann@demo.example"]` finds one by e-mail address or id."""
@@ -1304,6 +1346,9 @@ class AsyncPeopleNoun:
         """List all objects, newest first; these have no filters."""
     async def names(self) -> dict[str, str]:
         """Return the names of all members by their id as text, as `actor_id` and the like have it."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncApiKeyNoun:
     """The tenant's API keys, newest first, revoked ones included; for a signed-in owner or admin."""
@@ -1322,6 +1367,9 @@ class AsyncApiKeyNoun:
         """List the keys of the tenant, newest first, revoked and expired ones included; there are no filters."""
     async def revoke(self, key: ApiKeyLike, reason: str | None = None) -> ApiKeyHandle:
         """Revoke a key permanently: the next request with it is refused."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncSessionNoun:
     """The open sessions of the signed-in person, newest first; an owner or admin lists those of others, too."""
@@ -1336,6 +1384,9 @@ class AsyncSessionNoun:
         """End a session: its tokens are invalid from the next request on; one that has ended stays so."""
     def list(self, *, limit: int | None = None, **filters: Unpack[SessionFilterArgs]) -> AsyncListing[SessionHandle]:
         """List the open sessions of the caller, of another person, or of everyone, newest first."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncWebhookNoun:
     """The tenant's webhook endpoints, newest first; `lab.webhooks["Ledger"]` finds one by name, URL or id."""
@@ -1396,6 +1447,9 @@ class AsyncWebhookNoun:
         status: str | None = None,
     ) -> AsyncWebhookEndpoint:
         """Change an endpoint; what is None is unchanged. The status is `active` or `disabled`."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncReceiptTypeNoun:
     """The tenant's receipt types; `lab.receipt_types["delivery@1.0.0"]` finds a version, `["delivery"]` the newest."""
@@ -1422,6 +1476,9 @@ class AsyncReceiptTypeNoun:
         self, *, limit: int | None = None, **filters: Unpack[ReceiptTypeFilterArgs]
     ) -> AsyncListing[AsyncReceiptType]:
         """List the newest version of each type, newest first."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncReceiptNoun:
     """The tenant's receipts, newest first; the data set has no payloads and subjects."""
@@ -1468,12 +1525,17 @@ class AsyncReceiptNoun:
         """Revoke a receipt permanently."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_excel(self, path: str | PathLike[str]) -> int:
+        """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     async def verify(
         self, what: ReceiptLike, *, payload: Mapping[str, object] | None = None
     ) -> ReceiptVerificationHandle:
         """Verify a receipt by the service."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncInboxNoun:
     """What issuers delivered to the consumer, newest first; a loop and an index have what is UNREAD."""
@@ -1490,6 +1552,9 @@ class AsyncInboxNoun:
         """List the items of a read state, newest first."""
     async def mark(self, item: InboxItemLike, read_state: str) -> AsyncInboxItem:
         """Mark an item as read, archived or unread; its issuer does not see that."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncProtectionNoun:
     """The consumer's protections, newest first; `lab.protect` adds one."""
@@ -1516,6 +1581,9 @@ class AsyncProtectionNoun:
         """Change the title, description, category or visibility of a protection; its attestation stays as it is."""
     async def verification_days(self, protection: ProtectionLike, days: int = 30) -> VerificationDaysHandle:
         """Count the verifications of a protection by UTC day, newest first."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncAgentNoun:
     """The tenant's machine agents, newest first; `lab.agents[id]` takes a UUID or a maip id."""
@@ -1600,10 +1668,15 @@ class AsyncAgentNoun:
         """Return the tenant's settings of agents: how many days one may act after its owner left."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_excel(self, path: str | PathLike[str]) -> int:
+        """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     async def update(self, agent: AgentLike, **changes: Unpack[AgentChanges]) -> AsyncAgent:
         """Change an agent; narrower scopes hold for the next request of its sessions and of all agents below it."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncAgentSessionNoun:
     """The sessions of the tenant's agents, newest first; `agent.session` opens one."""
@@ -1642,8 +1715,13 @@ class AsyncAgentSessionNoun:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def terminate(self, session: AgentSessionLike, reason: str | None = None) -> AsyncAgentSession:
         """End a session: its tokens are invalid from the next request on."""
+    async def to_excel(self, path: str | PathLike[str]) -> int:
+        """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncDelegationNoun:
     """The delegations between the tenant's agents, newest first, each read with its chain; `df` reads rows alone."""
@@ -1684,12 +1762,17 @@ class AsyncDelegationNoun:
         """Revoke a delegation with all below it, and end the sessions of their agents; the agents stay."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_excel(self, path: str | PathLike[str]) -> int:
+        """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     async def verify(
         self, chain: DelegationHandle | DelegationProofHandle | Iterable[str], required_scope: str | None = None
     ) -> ChainVerdictHandle:
         """Verify a chain of delegations by the service, of whatever tenant; it needs no credential."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncComplianceNoun:
     """The tenant's compliance checks, newest first; each is a self-assessment, no audit and no certificate."""
@@ -1706,6 +1789,9 @@ class AsyncComplianceNoun:
         self, *, limit: int | None = None, **filters: Unpack[ComplianceFilterArgs]
     ) -> AsyncListing[ComplianceCheckHandle]:
         """List the checks that match all filters, newest first."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncVoteRequestNoun:
     """The tenant's requests for votes, newest first; the votes themselves are rows: `lab.witness.votes.df()`."""
@@ -1737,6 +1823,9 @@ class AsyncVoteRequestNoun:
     @property
     def votes(self) -> AsyncRows:
         """The data set `witness_votes`: each vote with its claim and what became of it."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncRunNoun:
     """The tenant's runs of agents, newest first; recorded steps of all runs are rows: `lab.runs.steps.df()`."""
@@ -1772,6 +1861,9 @@ class AsyncRunNoun:
     @property
     def steps(self) -> AsyncRows:
         """The data set `run_steps`: each recorded step with its run and what the plan has of it."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncViewNoun:
     """The saved views that a person sees, newest first: their own, and those that others in the tenant share."""
@@ -1801,6 +1893,9 @@ class AsyncViewNoun:
         """Send no more reports of a view of yours by mail; a view without a schedule stays as it is."""
     async def update(self, view: UUID | str | ViewHandle, **changes: Unpack[ViewChanges]) -> AsyncView:
         """Change the name, the query or the sharing of a view of yours."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncAnnotationNoun:
     """What happened at a time or in a period, newest first; all people of the tenant read it."""
@@ -1819,6 +1914,9 @@ class AsyncAnnotationNoun:
         """List the annotations that overlap a period, newest first."""
     async def remove(self, annotation: UUID | str | AnnotationHandle) -> None:
         """Remove an annotation from all charts; its author, owners and admins may."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncAuditNoun:
     """The lines of the tenant's audit trail, newest first."""
@@ -1849,8 +1947,13 @@ class AsyncAuditNoun:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
+    async def to_excel(self, path: str | PathLike[str]) -> int:
+        """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
     async def to_parquet(self, path: str | PathLike[str]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncBillingNoun:
     """The tenant's invoices, newest first, and the verbs of its subscription."""
@@ -1889,6 +1992,9 @@ class AsyncBillingNoun:
         """Return the tenant's subscription: its plan, its add-ons and what they cost a month."""
     async def usage(self, period: str | None = None) -> UsageHandle:
         """Return what the tenant used in a month, by resource and by day."""
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
 
 class AsyncLab:
     """A lab whose verbs are awaited; `attestlab.connect_async` opens it."""

@@ -13,7 +13,7 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.row_forms import RowForms
 from attestlab.client.analysis.rows import DEFAULT_HEAD
 from attestlab.client.cards import CardRow
-from attestlab.client.collections.filters import NoFilterArgs, read_filters
+from attestlab.client.collections.filters import NoFilterArgs, describe_filters, read_filters
 from attestlab.client.handles.base import Handle
 from attestlab.client.own_examples import is_copied, name_of_noun
 from attestlab.client.public_names import list_public_names
@@ -58,6 +58,11 @@ class Collection(Generic[Item]):
         1
         """
         return self._list(limit, filters)
+
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters of `list`: each name, and what it takes."""
+        return describe_filters(type(self).list)
 
     def __iter__(self) -> Listing[Item]:
         return self.list()

@@ -50,7 +50,7 @@ class CaseCollection(DatasetCollection[CaseHandle]):
 
         Args:
             limit: how many at most; all by default.
-            filters: such as `status="open"`, `entity_id="u-1"`. None is no filter.
+            filters: such as `status="open"`, `entity_id="u-1"`; `lab.cases.filters` has all. None is no filter.
 
         Returns:
             The cases, which are read page by page when they are wanted; `max_score` is 0 to 100.

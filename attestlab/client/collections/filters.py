@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Literal, TypedDict
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
+from types import NoneType
+from typing import Final, Literal, TypedDict, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -21,6 +23,13 @@ from attestlab.web.validation import validate_parameters
 
 OTHER_NAMES = {"from": "since", "from_": "since", "to": "until", "list_": "list"}  # on the wire, and words of Python
 _PAGE_NAMES = OffsetPageQuery.model_fields
+_KINDS: Final[Mapping[type, str]] = {  # the first that a filter takes names it
+    datetime: "a time, such as '2026-11-02T09:00Z'",
+    UUID: "an id",
+    bool: "True or False",
+    int: "a whole number",
+    str: "a text",
+}
 
 CaseOutcomeName = Literal["fraud", "legitimate", "inconclusive"]
 
@@ -238,3 +247,18 @@ def name_filters(filters: Mapping[str, object], known: Collection[str]) -> dict[
         remedy = f"Did you mean {nearest}?" if nearest else f"It has {', '.join(known) or 'none'}."
         raise ValidationFailed(f"{arguments.show(name)} is no filter of this list. {remedy}")
     return named
+
+
+def describe_filters(verb: Callable[..., object]) -> dict[str, str]:
+    """Describe the filters of a `list` by its annotations: each name, and what it takes."""
+    (named,) = get_args(get_type_hints(verb)["filters"]) or (NoFilterArgs,)
+    return {name: _describe_values(kind) for name, kind in get_type_hints(named).items()}
+
+
+def _describe_values(kind: object) -> str:
+    """Describe what a filter takes: its words, or the kind of its values."""
+    kinds = [each for each in get_args(kind) if each is not NoneType]
+    words = [repr(word) for each in kinds if get_origin(each) is Literal for word in get_args(each)]
+    if words or get_origin(kind) is Literal:
+        return f"one of {', '.join(words)}"
+    return next(text for known, text in _KINDS.items() if known in kinds or known is kind)

@@ -59,8 +59,8 @@ class SignalCollection(LoginVerbs, RawEventVerbs, PlotVerbs):
 
         Args:
             limit: how many at most; all by default.
-            filters: such as `min_score=80` (0 to 100, inclusive), `since="2026-11-01"`, the time of occurrence. None is
-                no filter.
+            filters: such as `min_score=80` (0 to 100, inclusive), `since="2026-11-01"`, the time of occurrence;
+                `lab.signals.filters` has all. None is no filter.
 
         Returns:
             The signals with scores from 0 to 100, which are read page by page when they are wanted.
@@ -205,7 +205,7 @@ class SignalCollection(LoginVerbs, RawEventVerbs, PlotVerbs):
             Its newest signals and cases, its entries on lists, and counts by action and window (1m, 5m, 1h, 24h).
 
         Raises:
-            NotFound: the tenant knows nothing about it.
+            NotFound: it has no signal, case or entry on a list; `graph` also finds what signals of others mention.
 
         >>> lab.signals.entity("user:user-00225").cases[0].max_score
         92.875
