@@ -289,7 +289,7 @@ VERBS = {
         ("list", "checkpoints", "keys", "requests", "versions", "sources", "names", "revocations"), Kind.PAGE
     ),
     **dict.fromkeys(("df", "pl", "arrow", "rel", "head", "sql"), Kind.STREAM),
-    **dict.fromkeys(("to_parquet", "save"), Kind.FILE),
+    **dict.fromkeys(("to_parquet", "to_excel", "save"), Kind.FILE),
     **dict.fromkeys(("deliveries", "entity", "graph", "groups", "drift", "blast_radius", "search"), Kind.CUT),
     **dict.fromkeys(("simulate", "sweep", "isolate"), Kind.CUT),
     **dict.fromkeys(("plans", "addons", "usage"), Kind.BOUNDED),
