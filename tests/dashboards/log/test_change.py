@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from attestlab import Lab
 from attestlab_dashboards.log.comparison import Change, ComparisonResult, load_change
 from attestlab_dashboards.log.events import EVENTS
@@ -87,3 +89,10 @@ def test_a_kept_head_of_the_empty_log_is_part_of_every_log(own_lab: Lab) -> None
     change = load_change(own_lab, LogState(kept=KeptHead(0, "e3" * 32)))
 
     assert (change.outcome, change.growth) == (ComparisonResult.GREW, len(own_lab.log))
+
+
+def test_the_witnesses_of_the_head_are_named_where_their_tile_leads(own_lab: Lab) -> None:
+    change = load_change(own_lab, LogState())
+
+    assert "Cosigned by north, south: " in drawn(replace(change, witnesses=("north", "south")), LogState())
+    assert "No witness cosigned it." in drawn(replace(change, witnesses=()), LogState())

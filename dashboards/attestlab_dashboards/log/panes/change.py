@@ -83,14 +83,23 @@ def draw_change(change: Change, _state: LogState) -> Markup:
         return empty("The log is empty", "There is nothing to compare until its first entry.")
     word, tone, glyph = _WORDS[change.outcome]
     return html(
-        '<div class="lg-said">{pill}</div>{explained}{drawing}<div class="lg-actions">{keep}{again}{download}</div>',
+        '<div class="lg-said">{pill}</div>{explained}{drawing}{cosigners}'
+        '<div class="lg-actions">{keep}{again}{download}</div>',
         pill=pill(word, tone, glyph),
         explained=_explain_outcome(change),
         drawing=_draw_both_widths(change) if change.blocks else NOTHING,
+        cosigners=_draw_cosigners(change),
         keep=_draw_keep(change),
         again=button("Look again", ev="look"),
         download=download("Checkpoint", f"checkpoint-{change.newer.size}.txt", change.signed.checkpoint.encode()),
     )
+
+
+def _draw_cosigners(change: Change) -> Markup:
+    """Name the witnesses of the head of now, whose signatures its checkpoint has."""
+    names = ", ".join(change.witnesses)
+    words = f"Cosigned by {names}: their signatures are in the checkpoint." if names else "No witness cosigned it."
+    return html('<p class="muted small">{words}</p>', words=words)
 
 
 def _draw_keep(change: Change) -> Markup:

@@ -88,6 +88,7 @@ def draw_tiles(change: Change) -> Markup:
                 label="Witnesses",
                 value=count(witnesses),
                 note=", ".join(change.witnesses) if witnesses else "no one else cosigned this head",
+                rows="change",
             ),
             _make_fsck_tile(change),
         )
