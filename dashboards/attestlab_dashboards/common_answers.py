@@ -21,7 +21,7 @@ from attestlab.client.asynchronous.calls import VerbCall, VerbCancelled
 from attestlab_dashboards.answers import Answers, Key, key_of
 from attestlab_dashboards.pages import AnyPane
 
-MAX_AGE_S: Final = 5.0  # of an answer; so old are the newest rows of the lake at most, too
+MAX_AGE_S: Final = 20.0  # of an answer, which never is older than the window that takes it
 MAX_ANSWERS: Final = 256
 _RIGHTS_THREADS: Final = ThreadPoolExecutor(4, thread_name_prefix="rights")
 RIGHTS_AGE_S: Final = 1.0  # the panes of one click read them once
@@ -60,7 +60,7 @@ class CommonAnswers:
         self._answers: OrderedDict[tuple[Rights, Key], _Answer] = OrderedDict()
 
     def find(self, rights: Rights, question: Key, *, since: float) -> asyncio.Task[object] | None:
-        """Find an answer that is loading, or was loaded in the last 5 s; its load began at `since` or later."""
+        """Find an answer that is loading, or was loaded in the last 20 s; its load began at `since` or later."""
         found = self._answers.get((rights, question))
         if found is None or found.began_at < since or found.ended_at < self.now() - MAX_AGE_S:
             return None
@@ -98,7 +98,7 @@ class SharingAnswers(Answers):
         self._since = common.now()
         self._waits: set[asyncio.Future[object]] = set()
         self._rights: asyncio.Task[Rights] | None = None
-        self._rights_at = -inf
+        self._rights_until = inf  # while they are read
 
     def forget(self, pane: AnyPane, state: Any) -> None:
         super().forget(pane, state)
@@ -116,33 +116,38 @@ class SharingAnswers(Answers):
     async def _ask(self, pane: AnyPane, state: Any) -> object:
         if not pane.is_common:
             return await super()._ask(pane, state)
-        rights, question = await self._read_rights(), key_of(pane, state)
+        rights, question = await self._find_rights(), key_of(pane, state)
         other = self._common.find(rights, question, since=self._since)
-        if other is not None and await self._wait_for(other):
+        if other is not None and await self._wait_for(other) is None:
             return other.result()
         loading = asyncio.ensure_future(super()._ask(pane, state))
         self._common.keep(rights, question, loading)
         return await asyncio.shield(loading)
 
-    async def _read_rights(self) -> Rights:
-        """Read the rights that the person has now, once for the panes of a click.
+    async def _find_rights(self) -> Rights:
+        """Find the rights that the person has now, which are read once for the panes of a click.
 
         Raises:
             AuthInvalid: their session has ended.
+            VerbCancelled: `cancel` was called before they were read.
         """
-        if self._rights is None or self._rights_at < self._common.now() - RIGHTS_AGE_S:
-            self._rights_at = self._common.now()
-            self._rights = asyncio.ensure_future(self._ask_rights())
-        return await asyncio.shield(self._rights)
+        if self._rights is None or self._rights_until < self._common.now():
+            self._rights, self._rights_until = asyncio.ensure_future(self._read_rights()), inf
+        reading = self._rights
+        if await self._wait_for(reading) is not None and self._rights is reading:
+            self._rights = None  # the next pane, and Retry, read them again
+        return reading.result()
 
-    async def _ask_rights(self) -> Rights:
+    async def _read_rights(self) -> Rights:
         """Ask the service in threads apart, so that a click does not wait behind the loads of others twice."""
         call = VerbCall(asyncio.get_running_loop())
         work = partial(call.run, partial(Rights.read, self._lab))
-        return await asyncio.get_running_loop().run_in_executor(_RIGHTS_THREADS, work)
+        rights = await asyncio.get_running_loop().run_in_executor(_RIGHTS_THREADS, work)
+        self._rights_until = self._common.now() + RIGHTS_AGE_S
+        return rights
 
-    async def _wait_for(self, other: asyncio.Task[object]) -> bool:
-        """Wait for the load of another window; returns whether it has an answer: its errors are not this person's.
+    async def _wait_for(self, other: asyncio.Task[Any]) -> BaseException | None:
+        """Wait for a task, and return its error: the load of another window, whose errors are not this person's.
 
         Raises:
             VerbCancelled: `cancel` was called before it ended.
@@ -152,5 +157,5 @@ class SharingAnswers(Answers):
         await asyncio.wait({waiting})
         self._waits.discard(waiting)
         if waiting.cancelled():
-            raise VerbCancelled("The wait for the load of another window was cancelled.")
-        return waiting.exception() is None
+            raise VerbCancelled("The load was cancelled while it waited for another one.")
+        return waiting.exception()

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 from datetime import datetime
+from math import inf
 from typing import Final, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -21,7 +22,7 @@ D = TypeVar("D")
 
 
 class SharedLoad(Generic[K, D]):
-    """A load that runs once for all panes that ask for the same within `keep_s` seconds; errors are not kept.
+    """A load that runs once for all panes that ask for the same until `keep_s` seconds after it; errors are not kept.
 
     Answers belong to a lab, so no person ever gets what another one may see, and end with it.
     """
@@ -41,6 +42,7 @@ class SharedLoad(Generic[K, D]):
         with answer.lock:
             if not answer.values:
                 answer.values = (self._load(lab, key),)
+                answer.until = self._now() + self._keep_s
             return answer.values[0]
 
     def forget(self, lab: Lab) -> None:
@@ -53,12 +55,14 @@ class SharedLoad(Generic[K, D]):
             now = self._now()
             kept = {each: found for each, found in self._answers.get(lab, {}).items() if now < found.until}
             self._answers[lab] = kept
-            return kept.setdefault(key, _Answer(now + self._keep_s))
+            return kept.setdefault(key, _Answer())
 
 
 class _Answer(Generic[D]):
-    def __init__(self, until: float) -> None:
-        self.until = until
+    """An answer; while it loads, however long that takes, it has no end and no value."""
+
+    def __init__(self) -> None:
+        self.until = inf
         self.lock = threading.Lock()
         self.values: tuple[D, ...] = ()
 

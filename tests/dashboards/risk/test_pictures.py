@@ -78,6 +78,21 @@ def test_panes_of_one_update_share_a_load(story_lab: Lab) -> None:
     assert shared(story_lab, "a") == 4
 
 
+def test_a_load_that_takes_long_ages_from_its_end(story_lab: Lab) -> None:
+    now = 0.0
+
+    def load(lab: Lab, key: str) -> float:
+        nonlocal now
+        now += 9.0
+        return now
+
+    shared = SharedLoad(load, keep_s=2.0, now=lambda: now)
+
+    assert [shared(story_lab, "a"), shared(story_lab, "a")] == [9.0, 9.0]
+    now += 2.0
+    assert shared(story_lab, "a") == 20.0
+
+
 def test_an_error_is_not_kept(story_lab: Lab) -> None:
     def fail(lab: Lab, key: str) -> int:
         if not attempts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
@@ -38,9 +39,14 @@ class Caller:
     scopes: tuple[str, ...] = ("risk:read",)
     has_ended: bool = False
     rights_read: int = 0
+    may_tell: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.may_tell.set()
 
     def me(self) -> Any:
         self.rights_read += 1
+        assert self.may_tell.wait(WAIT_TIMEOUT_S)
         if self.has_ended:
             raise AuthInvalid()
         return SimpleNamespace(
@@ -156,6 +162,51 @@ def test_rights_that_changed_count_from_the_next_click_on() -> None:
         await ann.load(team.pane, asks("B"))
         assert await ben.load(team.pane, asks("B")) == "B for Ann"
         assert caller.rights_read == 2
+
+    run(story)
+
+
+def test_rights_that_take_long_are_read_once_for_a_click() -> None:
+    async def story(team: Team) -> None:
+        caller = Caller("Ann")
+        ann = team.open(caller)
+        caller.may_tell.clear()
+        first = asyncio.ensure_future(ann.load(team.pane, asks("A")))
+        await team.wait_until(lambda: caller.rights_read == 1)
+        team.time += 60
+        second = asyncio.ensure_future(ann.load(team.pane, asks("B")))
+        await asyncio.sleep(0.02)
+        caller.may_tell.set()
+        assert await asyncio.gather(first, second) == ["A for Ann", "B for Ann"]
+        assert caller.rights_read == 1
+
+    run(story)
+
+
+def test_rights_that_could_not_be_read_are_read_again_by_the_next_click() -> None:
+    async def story(team: Team) -> None:
+        caller = Caller("Ann", has_ended=True)
+        ann = team.open(caller)
+        with pytest.raises(AuthInvalid):
+            await ann.load(team.pane, asks("A"))
+        caller.has_ended = False
+        assert await ann.load(team.pane, asks("A")) == "A for Ann"
+
+    run(story)
+
+
+def test_a_click_whose_rights_take_long_can_be_cancelled() -> None:
+    async def story(team: Team) -> None:
+        caller = Caller("Ann")
+        ann = team.open(caller)
+        caller.may_tell.clear()
+        loading = asyncio.ensure_future(ann.load(team.pane, asks("A")))
+        await team.wait_until(lambda: caller.rights_read == 1)
+        ann.cancel()
+        with pytest.raises(VerbCancelled):
+            await loading
+        caller.may_tell.set()
+        assert team.asked.total() == 0
 
     run(story)
 
