@@ -6,7 +6,7 @@ BENCH_SIGNALS is the number of signals (100,000 by default), BENCH_ATTESTATIONS 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,36 +68,52 @@ class DashboardWorld:
         raise RuntimeError("The server has not started the dashboards.")
 
 
-@contextmanager
-def serve_world(data: Path, *, signals: int = SIGNALS, attestations: int = ATTESTATIONS) -> Iterator[DashboardWorld]:
-    """Fill a fresh data folder, and serve it."""
+@dataclass(frozen=True)
+class FilledWorld:
+    """A filled data folder: its owner and first API key, as `init` made them, and its first issuer."""
+
+    data: Path
+    made: Mapping[str, str]
+    issuer_id: str
+
+    @contextmanager
+    def serve(self) -> Iterator[DashboardWorld]:
+        """Start a server on the folder; end it after the block."""
+        key = self.made["api_key"]
+        with (
+            servers.run_attestlab(self.data) as server,
+            httpx.Client(base_url=server.url, headers={"X-API-Key": key}, timeout=TIMEOUT_S) as client,
+        ):
+            issuer = client.get(f"/v1/issuers/{self.issuer_id}").raise_for_status().json()
+            body = {
+                "issuer_id": self.issuer_id,
+                "kid": issuer["keys"][0]["kid"],
+                "alg": "Ed25519",
+                "schema": "degree",
+                "claims": CLAIMS,
+                "document_hash": DOCUMENT_HASH,
+            }
+            minted = client.post("/v1/attestations/mint", json=body, headers={"Idempotency-Key": "first"})
+            mint = format_request(
+                "POST", "/v1/attestations/mint", body, X_API_Key=key, Idempotency_Key=f"bench-{FRESH}"
+            )
+            verify = format_request("POST", "/v1/verify", {"attestation_id": minted.raise_for_status().json()["id"]})
+            yield DashboardWorld(server, self.made["owner_email"], self.made["owner_password"], mint, verify)
+
+
+def fill_world(data: Path, *, signals: int = SIGNALS, attestations: int = ATTESTATIONS) -> FilledWorld:
+    """Fill a fresh data folder."""
     made = servers.init_data_folder(data)
     _load_signals(data, signals)
     activate_policy(data, Document.read(_POLICY))
-    issuer_id = _mint(data, attestations)
-    with (
-        servers.run_attestlab(data) as server,
-        httpx.Client(base_url=server.url, headers={"X-API-Key": made["api_key"]}, timeout=TIMEOUT_S) as client,
-    ):
-        issuer = client.get(f"/v1/issuers/{issuer_id}").raise_for_status().json()
-        body = {
-            "issuer_id": issuer_id,
-            "kid": issuer["keys"][0]["kid"],
-            "alg": "Ed25519",
-            "schema": "degree",
-            "claims": CLAIMS,
-            "document_hash": DOCUMENT_HASH,
-        }
-        minted = client.post("/v1/attestations/mint", json=body, headers={"Idempotency-Key": "first"})
-        yield DashboardWorld(
-            server,
-            made["owner_email"],
-            made["owner_password"],
-            format_request(
-                "POST", "/v1/attestations/mint", body, X_API_Key=made["api_key"], Idempotency_Key=f"bench-{FRESH}"
-            ),
-            format_request("POST", "/v1/verify", {"attestation_id": minted.raise_for_status().json()["id"]}),
-        )
+    return FilledWorld(data, made, _mint(data, attestations))
+
+
+@contextmanager
+def serve_world(data: Path) -> Iterator[DashboardWorld]:
+    """Fill a fresh data folder, and serve it."""
+    with fill_world(data).serve() as world:
+        yield world
 
 
 def _load_signals(data: Path, count: int) -> None:

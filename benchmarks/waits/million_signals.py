@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from statistics import quantiles
+from time import perf_counter
 
 from benchmarks.dashboards.crowd import LOOK_S, PEOPLE, Crowd, list_filters
 from benchmarks.dashboards.person import Person
-from benchmarks.dashboards.world import DashboardWorld, serve_world
+from benchmarks.dashboards.world import DashboardWorld, FilledWorld, fill_world
 from benchmarks.figures import Figure
 from benchmarks.load import Load, Plan, run_load
 
@@ -27,9 +28,13 @@ _NEXT_PAGE = "&page=2"
 
 
 def figures(folder: Path) -> Iterator[Figure]:
-    """Yield the waits of one person, then those of twenty and what the verifiers keep."""
-    with serve_world(folder / "data", signals=SIGNALS, attestations=ATTESTATIONS) as world:
+    """Yield the waits of one person, the first page after a start, the waits of twenty and what the verifiers keep."""
+    filled = fill_world(folder / "data", signals=SIGNALS, attestations=ATTESTATIONS)
+    with filled.serve() as world:
         yield from asyncio.run(_measure_person(world))
+    first_ms = [_measure_first_page(filled) for _ in range(ROUNDS)]
+    yield Figure.of_rounds("waits.million_signals.first_page_after_start_ms", first_ms, "ms")
+    with filled.serve() as world:
         for is_team in (False, True):
             yield from _measure_crowd(world, is_team=is_team)
 
@@ -48,6 +53,21 @@ async def _measure_person(world: DashboardWorld) -> list[Figure]:
     page.close()
     await person.close()
     return [figure for name, rounds in waits.items() for figure in _describe(name, rounds[1:])]
+
+
+def _measure_first_page(filled: FilledWorld) -> float:
+    """Measure the sign-in whose request starts the dashboards, and the page after it, in milliseconds."""
+
+    async def open_page(world: DashboardWorld) -> float:
+        begin = perf_counter()
+        person = await Person(world.server.url).sign_in(world.email, world.password)
+        page = await person.open_page("risk")
+        page.close()
+        await person.close()
+        return 1e3 * (perf_counter() - begin)
+
+    with filled.serve() as world:
+        return asyncio.run(open_page(world))
 
 
 def _measure_crowd(world: DashboardWorld, *, is_team: bool) -> Iterator[Figure]:
