@@ -18,7 +18,6 @@ from bokeh.server.auth_provider import AuthProvider
 from bokeh.server.server import BaseServer
 from bokeh.server.tornado import BokehTornado
 from panel.io.application import Application
-from panel.io.server import DocHandler
 from panel.io.state import set_curdoc
 from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
@@ -40,6 +39,7 @@ from attestlab_dashboards.conversation import title_of
 from attestlab_dashboards.cookies import CookieSeal
 from attestlab_dashboards.document import ShellPage
 from attestlab_dashboards.guarded_handlers import guard
+from attestlab_dashboards.page_handler import PageHandler
 from attestlab_dashboards.page_list import PAGES
 from attestlab_dashboards.page_socket import PageSocket
 from attestlab_dashboards.pages import AnyPage
@@ -237,6 +237,7 @@ def build_application(
         log_function=lambda handler: None,
         sessions=sessions,
         throttle=throttle,
+        bundles={},  # of scripts and styles (`PageHandler`)
         public_url=configuration.public_url,
     )
     router = application.wildcard_router
@@ -301,7 +302,7 @@ def _is_unused(pattern: str) -> bool:
 
 def _keep_used_routes() -> None:
     """Keep a page and its websocket of the routes that Bokeh makes for each page; its list of handlers is public."""
-    urls.per_app_patterns[:] = [(r"", DocHandler), (r"/ws", PageSocket)]
+    urls.per_app_patterns[:] = [(r"", PageHandler), (r"/ws", PageSocket)]
 
 
 def _address_of(request: HTTPServerRequest) -> str:

@@ -13,20 +13,13 @@ from attestlab_dashboards.server import build_application
 from attestlab_dashboards.service import PersonalDoor
 from attestlab_dashboards.sessions import BrowserSessions
 from attestlab_dashboards.throttle import Throttle
-from support.dashboards.browser_sessions import FACTS, Door
+from support.dashboards.browser_sessions import FACTS, QuietDoor
 from support.dashboards.sockets import open_document, request_socket, serve_here
 from support.raw_http import RawConnection
 
 CONFIGURATION = Configuration(api_socket="", own_socket="", public_url="", stage="demo", address_requests_per_minute=60)
 CLOSE, PING = 8, 9  # kinds of frames (RFC 6455 section 5.2)
 REASON_AT = 2  # after the code of a close frame
-
-
-class QuietDoor(Door):
-    """The door of a page whose browser does not say hello: nothing is asked of its lab."""
-
-    def cancellable_lab(self) -> None:
-        return None
 
 
 def test_a_ping_goes_out_and_may_be_answered_within_two_minutes() -> None:

@@ -29,6 +29,15 @@ class Door:
         self.closed = True
 
 
+class QuietDoor(Door):
+    """The door of a page whose browser does not say hello: nothing is asked of its lab."""
+
+    def cancellable_lab(self) -> None:
+        return None
+
+    lab = unattended_lab = cancellable_lab
+
+
 def begin(sessions: BrowserSessions, door: Door) -> BrowserSession:
     """Begin a session, as a sign-in does."""
     cookie = sessions.begin(cast(PersonalDoor, door), FACTS, address="127.0.0.1")

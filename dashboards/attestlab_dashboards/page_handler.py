@@ -1,0 +1,55 @@
+"""The document of a page, as Panel writes it, with scripts and styles that are found once and not for every request.
+
+Panel looks at the files of all of its components for each document, which takes twice as long as the page itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any, cast
+
+from bokeh.embed.util import RenderItem
+from bokeh.server.session import ServerSession
+from panel.config import config
+from panel.io.resources import LOCAL_DIST, Resources, bundle_resources, patch_model_css
+from panel.io.server import DocHandler, html_page_for_render_items
+from panel.io.state import set_curdoc, state
+from tornado.web import authenticated
+
+
+class PageHandler(DocHandler):
+    """Answers with the document of a page; the pages of a process are all built of the same components."""
+
+    @authenticated
+    async def get(self, *_arguments: Any, **_named: Any) -> None:
+        """Send the document; no cache may keep it, because it has the token of its websocket."""
+        self.set_header("Cache-Control", "no-store")
+        session = await cast(Awaitable[ServerSession], self.get_session())
+        with set_curdoc(session.document):
+            page = self._write_page(session)
+        self.set_header("Content-Type", "text/html")
+        self.write(page)
+
+    def _write_page(self, session: ServerSession) -> str:
+        document = session.document
+        dist_url = f"{state.rel_path}/{LOCAL_DIST}" if state.rel_path else LOCAL_DIST
+        for root in document.roots:
+            patch_model_css(root, dist_url=dist_url)
+        item = RenderItem(token=session.token, roots=document.roots, use_for_title=False)
+        return html_page_for_render_items(
+            self._find_bundle(session),
+            {},
+            [item],
+            document.title,
+            template=document.template,
+            template_variables=document.template_variables | {"dist_url": dist_url, "theme_name": config.theme},
+        )
+
+    def _find_bundle(self, session: ServerSession) -> tuple[str, str]:
+        """Find the tags of the scripts and of the styles, whose addresses are relative to that of the page."""
+        known: dict[str | None, tuple[str, str]] = self.application.settings["bundles"]
+        if state.rel_path not in known:
+            resources = Resources.from_bokeh(self.application.resources())  # type: ignore[no-untyped-call]  # Panel's
+            scripts, styles = bundle_resources(session.document.roots, resources)
+            known[state.rel_path] = (scripts, styles)
+        return known[state.rel_path]
