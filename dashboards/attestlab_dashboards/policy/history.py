@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from attestlab import Lab
 from attestlab.core.errors import PermissionDenied, ValidationFailed
 from attestlab.policy.sql.compiler import quote_identifier
+from attestlab_dashboards.issuer_names import load_issuer_names
+from attestlab_dashboards.policy.decided_contexts import find_decided
 from attestlab_dashboards.policy.documents import PolicyJson, list_attributes
 from attestlab_dashboards.policy.queries import (
     REPLAY_FIELDS,
@@ -78,7 +80,7 @@ def load_history(lab: Lab, state: PolicyState) -> FlipHistory | None:
 def _load_history(lab: Lab, state: PolicyState) -> FlipHistory | None:
     """Load them while the service replays the text: only what it says of an invalid text is waited for."""
     try:
-        return _replay_groups(lab, load_text(lab, state), find_window(lab, state))
+        return _replay_groups(lab, load_text(lab, state), find_window(lab, state), state.run)
     except PermissionDenied:
         return None
     except ValidationFailed:
@@ -87,22 +89,22 @@ def _load_history(lab: Lab, state: PolicyState) -> FlipHistory | None:
         raise
 
 
-def _replay_groups(lab: Lab, about: PolicyText, window: Window) -> FlipHistory | None:
+def _replay_groups(lab: Lab, about: PolicyText, window: Window, run: int) -> FlipHistory | None:
     if about.document is None:
         return None
     paths = list_attributes(about.document, about.active)
     groups = _count_contexts(lab, about.document, paths, window)
     if not groups.num_rows or groups.num_rows > MAX_GROUPS:
         return None
-    names = name_issuers(lab) if groups["issuer_id"].null_count < groups.num_rows else {}
-    before, after = decide(lab, about, groups, paths)
+    names = load_issuer_names(lab, list_issuers(groups))
+    before, after = decide(lab, about, groups, paths, run)
     rows = zip(*(groups[name].to_pylist() for name in ("bucket", "issuer_id", "n")), before, after, strict=True)
     return _tally([*rows], names)
 
 
-def name_issuers(lab: Lab) -> dict[str, str]:
-    """Return the names of all issuers by their ids."""
-    return {str(each["id"]): str(each["name"]) for each in lab.sql("select id, name from issuers")}
+def list_issuers(rows: pa.Table) -> list[str]:
+    """List the ids of the issuers that rows are about."""
+    return [each for each in rows["issuer_id"].unique().to_pylist() if each is not None]
 
 
 def _count_contexts(lab: Lab, document: PolicyJson, paths: tuple[str, ...], window: Window) -> pa.Table:
@@ -162,19 +164,17 @@ def _name_column(path: str) -> str:
     return quote_identifier(f"@{path}" if path in _COLUMNS else path)
 
 
-def decide(lab: Lab, about: PolicyText, groups: pa.Table, paths: tuple[str, ...]) -> tuple[list[bool], list[bool]]:
+def decide(
+    lab: Lab, about: PolicyText, groups: pa.Table, paths: tuple[str, ...], run: int
+) -> tuple[list[bool], list[bool]]:
     """Decide the contexts by the active version, or as recorded if there is none, and by the text."""
     import pyarrow as pa
 
-    contexts = pa.table({path: groups[f"c{place}"] for place, path in enumerate(paths)})
-    if not paths:
-        contexts = pa.table({"@row": pa.array(range(groups.num_rows))})
-    after = lab.policies.replay(about.source, contexts).df()["allowed"].to_list()
-    if about.active is None:
-        return groups["allowed"].to_pylist(), after
-    if about.is_active:
-        return after, after
-    return lab.policies.replay(about.active, contexts).df()["allowed"].to_list(), after
+    columns = {path: groups[f"c{place}"] for place, path in enumerate(paths)}
+    contexts = pa.table(columns or {"@row": pa.array([0] * groups.num_rows)})
+    decided = find_decided(lab, about, paths, run).decide(contexts)
+    after = [each.by_text for each in decided]
+    return groups["allowed"].to_pylist() if about.active is None else [each.by_active for each in decided], after
 
 
 def _tally(rows: list[tuple[int, str | None, int, bool, bool]], names: dict[str, str]) -> FlipHistory:

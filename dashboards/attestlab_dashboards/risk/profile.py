@@ -16,10 +16,10 @@ from attestlab.core.errors import NotFound
 from attestlab.orgs.rules import Scope
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.cells import find_time, read_number, read_text, read_time, read_whole
+from attestlab_dashboards.issuer_names import load_issuer_names
 from attestlab_dashboards.people import read_people
 from attestlab_dashboards.risk.context import load_context
 from attestlab_dashboards.risk.filters import about_condition, parameters_about
-from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.panes.who import ScoreFactor, read_factors
 from attestlab_dashboards.risk.state import RiskState, read_entity_key
 

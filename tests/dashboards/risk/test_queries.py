@@ -9,8 +9,8 @@ import pytest
 
 import attestlab
 from attestlab import Lab
+from attestlab_dashboards.issuer_names import IssuerNames
 from attestlab_dashboards.risk.context import load_period
-from attestlab_dashboards.risk.names import IssuerNames
 from attestlab_dashboards.risk.overview import load_overview
 from attestlab_dashboards.risk.panes.answer import load_answer
 from attestlab_dashboards.risk.panes.cases import load_cases

@@ -16,11 +16,12 @@ from attestlab.client.analysis.records import Records
 from attestlab.core.errors import NotFound, PermissionDenied
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count, short_id, utc
+from attestlab_dashboards.issuer_names import load_issuer_names
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.copying import copy_simulation
 from attestlab_dashboards.policy.documents import list_attributes
 from attestlab_dashboards.policy.exports import require_report
-from attestlab_dashboards.policy.history import compose_rows, decide, name_issuers
+from attestlab_dashboards.policy.history import compose_rows, decide, list_issuers
 from attestlab_dashboards.policy.queries import REPLAY_FIELDS, DraftReplay, describe_work, find_window, load_replay
 from attestlab_dashboards.policy.shared_loads import share
 from attestlab_dashboards.policy.state import PolicyState
@@ -76,12 +77,12 @@ def _load_changes(lab: Lab, state: PolicyState, replay: DraftReplay) -> Changes:
     rows, values = compose_rows(about.document, paths, find_window(lab, state))
     try:
         found = lab.sql(f"{rows} order by created_at desc, id limit {MAX_ROWS + 1}", values).arrow()
-        names = name_issuers(lab)
     except PermissionDenied:
         return Changes(replay, None, {})
     if not 0 < found.num_rows <= MAX_ROWS:
         return Changes(replay, None if found.num_rows else (), {})
-    before, after = decide(lab, about, found, paths)
+    names = load_issuer_names(lab, list_issuers(found))
+    before, after = decide(lab, about, found, paths, state.run)
     columns = (found[name].to_pylist() for name in ("id", "created_at", "issuer_id"))
     decided = zip(*columns, before, after, strict=True)
     changed = [

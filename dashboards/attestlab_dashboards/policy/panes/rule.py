@@ -10,10 +10,10 @@ from markupsafe import Markup
 from attestlab import Lab
 from attestlab.client.handles.policies import SimulationHandle
 from attestlab.client.handles.simulation_parts import RuleAlone
-from attestlab.core.errors import PermissionDenied
 from attestlab.simulation.shapes import RuleSegmentOut
 from attestlab_dashboards import icons, widgets
 from attestlab_dashboards.formats import count
+from attestlab_dashboards.issuer_names import load_issuer_names
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.copying import write_options, write_policy, write_window
 from attestlab_dashboards.policy.documents import describe_condition, disable_rule, list_rules
@@ -23,7 +23,6 @@ from attestlab_dashboards.policy.words import describe_segment, effect_pill, nam
 from attestlab_dashboards.safe import NOTHING, html, join, path
 
 _SHOWN: Final = 10
-_ISSUERS: Final = "select id, name from issuers where list_contains($ids, id)"
 
 
 class IsolatedRuleFacts(NamedTuple):
@@ -43,14 +42,7 @@ def load_rule(lab: Lab, state: PolicyState) -> IsolatedRuleFacts | None:
     if report is None or report.alone is None:
         return None
     ids = [str(each.segments["target_id"]) for each in report.alone.targets[:_SHOWN] if each.segments["target_id"]]
-    return IsolatedRuleFacts(load_text(lab, state), report, report.alone, _name_issuers(lab, ids))
-
-
-def _name_issuers(lab: Lab, ids: Sequence[str]) -> Mapping[str, str]:
-    try:
-        return {str(row["id"]): str(row["name"]) for row in lab.sql(_ISSUERS, {"ids": list(ids)})} if ids else {}
-    except PermissionDenied:
-        return {}
+    return IsolatedRuleFacts(load_text(lab, state), report, report.alone, load_issuer_names(lab, ids))
 
 
 def draw_rule(data: IsolatedRuleFacts | None, state: PolicyState) -> Markup:

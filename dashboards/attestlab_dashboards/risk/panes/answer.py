@@ -14,11 +14,11 @@ from attestlab.client.analysis.row_iterator import Row
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.cells import read_number, read_text, read_whole
 from attestlab_dashboards.formats import count, percent, plural
+from attestlab_dashboards.issuer_names import load_issuer_names
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.ranges import write_span
 from attestlab_dashboards.risk.context import SharedLoad, load_period
 from attestlab_dashboards.risk.filters import IN_RANGE, bind, conditions_of, mentions, write_copy
-from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.state import PERIOD, RiskState, write_entity_key
 from attestlab_dashboards.risk.windows import Period, write_bounds
 from attestlab_dashboards.risk.words import KINDS, kind_of, label_of, write_step

@@ -15,8 +15,8 @@ from attestlab.client.analysis.rows import Rows
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.cells import find_time, read_number, read_text, read_time, read_whole
 from attestlab_dashboards.formats import count, short_id, time_tag
+from attestlab_dashboards.issuer_names import load_issuer_names
 from attestlab_dashboards.pages import Pane
-from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.state import RiskState, write_entity_key
 from attestlab_dashboards.risk.words import draw_entity, draw_state
 from attestlab_dashboards.safe import NOTHING, html, join

@@ -10,10 +10,10 @@ from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab.risk.rules import EntityType
+from attestlab_dashboards.issuer_names import load_issuer_names
 from attestlab_dashboards.pages import Facts, Pane
 from attestlab_dashboards.ranges import DayRange, draw_own_range, write_span
 from attestlab_dashboards.risk.context import load_period
-from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.state import RiskState, read_entity_key
 from attestlab_dashboards.risk.windows import BEFORE, WINDOWS
 from attestlab_dashboards.risk.words import KINDS, SCORE_BANDS, kind_of, label_of, name_of

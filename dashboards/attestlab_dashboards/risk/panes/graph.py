@@ -17,10 +17,10 @@ from attestlab.core.errors import NotFound
 from attestlab.risk.entities.shapes import EdgeOut, EntityNameOut, NodeOut, RingOut
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.formats import count, day, plural
+from attestlab_dashboards.issuer_names import load_issuer_names
 from attestlab_dashboards.lake_query import write_python
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk.layout import place_nodes
-from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.panes.answer import RiskAnswer, copy_answer_sql, load_answer
 from attestlab_dashboards.risk.state import MAX_DEPTH, PERIOD, RiskState, read_entity_key, write_entity_key
 from attestlab_dashboards.risk.words import KINDS, kind_of, label_of, write_step

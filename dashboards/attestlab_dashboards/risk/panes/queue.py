@@ -16,10 +16,10 @@ from attestlab.risk.enforcement.shapes import CaseOut
 from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards import icons
 from attestlab_dashboards.formats import ago, count, plural
+from attestlab_dashboards.issuer_names import load_issuer_names
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.people import read_people
 from attestlab_dashboards.risk.forms import OUTCOMES
-from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.state import RiskState, read_entity_key, write_entity_key
 from attestlab_dashboards.risk.words import KINDS, draw_entity, write_reason
 from attestlab_dashboards.safe import NOTHING, html, join

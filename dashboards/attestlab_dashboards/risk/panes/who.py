@@ -17,10 +17,10 @@ from attestlab.risk.rules import Entity, EntityType
 from attestlab_dashboards.cells import read_number, read_text, read_time, read_whole
 from attestlab_dashboards.formats import count, plural, time_tag
 from attestlab_dashboards.hues import hue_of
+from attestlab_dashboards.issuer_names import load_issuer_names
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.risk.context import load_context, load_period
 from attestlab_dashboards.risk.filters import IN_PERIOD, IN_TIME_BEFORE, bind, conditions_of, write_copy
-from attestlab_dashboards.risk.names import load_issuer_names
 from attestlab_dashboards.risk.panes.answer import RiskAnswer, load_answer
 from attestlab_dashboards.risk.state import PERIOD, RiskState, write_entity_key
 from attestlab_dashboards.risk.words import draw_entity, draw_state, kind_of, name_of, write_step
