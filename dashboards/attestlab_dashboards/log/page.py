@@ -81,6 +81,7 @@ PAGE: Final = DashboardPage(
         growth.PANE,
         steps.PANE,
         path.PANE,
+        path.BUTTON,
         entries.PANE,
         bundle.PANE,
         drawer.PANE,

@@ -53,5 +53,5 @@ def test_a_page_whose_address_serves_no_files_offers_none() -> None:
 def test_a_button_at_the_title_belongs_to_what_a_page_is_for() -> None:
     titled: dict[str, Any] = {page.path: [pane for pane in page.panes if pane.key == "primary"] for page in PAGES}
 
-    assert [path for path, panes in titled.items() if panes] == ["risk", "policy", "issuers"]
+    assert [path for path, panes in titled.items() if panes] == ["risk", "policy", "log", "issuers"]
     assert all(pane.is_tool and pane.is_optional for panes in titled.values() for pane in panes)

@@ -14,6 +14,7 @@ from attestlab.core.errors import NotFound
 from attestlab_dashboards.formats import count, plural
 from attestlab_dashboards.log.evidence import EVIDENCE, EntryEvidence, load_evidence
 from attestlab_dashboards.log.merkle_layout import AuditPath, Sibling
+from attestlab_dashboards.log.proof_reading import BundleDocument
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.subject import write_entry_name
 from attestlab_dashboards.log.words import download
@@ -93,8 +94,7 @@ def _draw_downloads(evidence: EntryEvidence) -> Markup:
     document, path = evidence.document, evidence.path
     if document is None or path is None:
         return NOTHING
-    proof = json.dumps(document["inclusion_proof"], indent=1).encode()
-    parts = [download("Proof", f"proof-{path.index}.json", proof, primary=True)]
+    parts = [_draw_proof("Proof", document, path)]
     if evidence.has_bundle:
         parts.append(download("tlog-proof", f"{path.index}.tlog-proof", str(document["tlog_proof"]).encode()))
         parts.append(download("Bundle", f"bundle-{path.index}.json", json.dumps(document, indent=1).encode()))
@@ -102,6 +102,18 @@ def _draw_downloads(evidence: EntryEvidence) -> Markup:
         download("Checkpoint", f"checkpoint-{path.size}.txt", document["signed_tree_head"]["checkpoint"].encode())
     )
     return join(parts)
+
+
+def _draw_proof(label: str, document: BundleDocument, path: AuditPath, *, primary: bool = False) -> Markup:
+    proof = json.dumps(document["inclusion_proof"], indent=1).encode()
+    return download(label, f"proof-{path.index}.json", proof, primary=primary)
+
+
+def draw_title_button(evidence: EntryEvidence, _state: LogState) -> Markup:
+    """Draw the download of the proof that the page shows; nothing where it shows none."""
+    if evidence.document is None or evidence.path is None:
+        return NOTHING
+    return _draw_proof("Download proof", evidence.document, evidence.path, primary=True)
 
 
 def _is_bad(path: AuditPath, place: int) -> bool:
@@ -303,5 +315,14 @@ PANE: Final = Pane(
     reads=EVIDENCE,
     copy_python=copy_path_python,
     export=export_path,
+    is_common=True,
+)
+BUTTON: Final = Pane(
+    key="primary",
+    load=load_evidence,
+    draw=draw_title_button,
+    reads=EVIDENCE,
+    is_optional=True,
+    is_tool=True,
     is_common=True,
 )
