@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from ipaddress import ip_address
 from time import sleep as system_sleep
 from typing import TypedDict
@@ -32,6 +34,7 @@ class ClientOptions(TypedDict):
     timeout: httpx.Timeout
     headers: dict[str, str]
     trust_env: bool
+    verify: ssl.SSLContext
     follow_redirects: bool
 
 
@@ -54,9 +57,23 @@ class Destination:
             "timeout": httpx.Timeout(self.timeout_s, connect=min(CONNECT_TIMEOUT_S, self.timeout_s)),
             "headers": {"User-Agent": f"attestlab/{VERSION}"},
             # Environment variables may name a proxy, which sees what is sent: only where TLS hides it.
-            "trust_env": self.url.startswith("https:"),
+            "trust_env": self.has_tls,
+            "verify": self.tls,
             "follow_redirects": False,
         }
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether connections to it are TLS."""
+        return self.url.startswith("https:")
+
+    @cached_property
+    def tls(self) -> ssl.SSLContext:
+        """The context of its connections: trusts what `SSL_CERT_FILE` or `SSL_CERT_DIR` names, or public authorities.
+
+        It is made once, so that all connections of a lab trust the same authorities. Plain http needs none.
+        """
+        return httpx.create_ssl_context() if self.has_tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 class HttpDoor:
@@ -94,7 +111,8 @@ def connect(
     """Connect to a service by its address; a context manager.
 
     Args:
-        url: such as `https://attest.example.org`; plain http is for this machine only.
+        url: such as `https://attest.example.org`; plain http is for this machine only. Where a private authority
+            signed its certificate, the environment variable `SSL_CERT_FILE` names the file of that authority.
         api_key: of the tenant to act for. Without it, only public verbs work: `verify` and those of `log`.
         timeout_s: seconds that the service may take for an answer.
         sleep: waits between two attempts, in seconds.
@@ -132,7 +150,8 @@ def open_service(url: str, api_key: str) -> Iterator[ServiceClient]:
 def open_http_lab(destination: Destination, http: httpx.Client, sleep: Callable[[float], None]) -> Lab:
     """Open a lab on a service, once that has answered; `http` is closed with the lab, or if there is none."""
     url, headers = destination.url, destination.headers
-    client = ServiceClient(http, headers=headers, place=url, public_url=url, sleep=sleep)
+    tls = destination.tls if destination.has_tls else None
+    client = ServiceClient(http, headers=headers, place=url, public_url=url, sleep=sleep, tls=tls)
     try:
         client.get("/v1/me" if headers else "/v1/log/head")
     except BaseException:

@@ -8,6 +8,7 @@ committed. A request is repeated if it was never sent, or if it is a read or has
 from __future__ import annotations
 
 import json
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -70,7 +71,8 @@ class RenewableCredential(Protocol):
 class ServiceClient:
     """One service as one caller: an HTTP client, the headers of a credential, and what was learned from the service.
 
-    `place` names the service in messages, `public_url` begins the addresses of its public pages.
+    `place` names the service in messages, `public_url` begins the addresses of its public pages. `tls` is the context
+    of its connections, for whoever opens further ones; None where there are none.
     """
 
     def __init__(
@@ -83,9 +85,11 @@ class ServiceClient:
         sleep: Callable[[float], None] = time.sleep,
         open_local_rows: OpenLocalRows | None = None,
         session: RenewableCredential | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.place = place
         self.public_url = public_url
+        self.tls = tls
         self.issuer_names: dict[str, str] = {}  # by id, as last seen, for cards and messages
         self._http = http
         self._headers = dict(headers)
@@ -107,6 +111,7 @@ class ServiceClient:
             sleep=self._sleep,
             open_local_rows=self._open_local_rows,
             session=session,
+            tls=self.tls,
         )
 
     def with_http(self, wrap: Callable[[httpx.Client], httpx.Client], sleep: Callable[[float], None]) -> ServiceClient:
@@ -304,10 +309,7 @@ class ServiceClient:
         try:
             return self._http.send(request, stream=is_streamed)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            raise NotSent(
-                f"No service answers at {self.place}: {_reason(error)}. "
-                "Start it (`attestlab serve`), or check the address."
-            ) from error
+            raise NotSent(f"No service answers at {self.place}: {_reason(error)}. {_find_remedy(error)}") from error
         except httpx.TimeoutException as error:
             message = f"{self.place} did not answer in time. Retry, or connect with a longer `timeout_s`."
             raise SilentService(message) from error
@@ -386,6 +388,12 @@ def _retry_after_s(response: httpx.Response) -> float | None:
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
+
+
+def _find_remedy(error: Exception) -> str:
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return "Check the address; if its authority is yours, set SSL_CERT_FILE to the file of that authority."
+    return "Start it (`attestlab serve`), or check the address."
 
 
 def _reason(error: Exception) -> str:

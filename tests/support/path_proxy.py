@@ -7,6 +7,7 @@ connection, so the head alone is rewritten; all else is relayed as bytes.
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -52,11 +53,12 @@ class Rewriting:
 class PathProxy(TcpProxy):
     """Serves `upstream` (`127.0.0.1:8080`), which may be stated later, below a path; `url` is the address of that."""
 
-    def __init__(self, rewriting: Rewriting, upstream: str = "") -> None:
+    def __init__(self, rewriting: Rewriting, upstream: str = "", tls: ssl.SSLContext | None = None) -> None:
         self.rewriting = rewriting
         self.upstream = upstream
-        super().__init__(upstream)
-        self.url = f"http://127.0.0.1:{self.port}{rewriting.path}"
+        super().__init__(upstream, tls)
+        begin = "http://127.0.0.1" if tls is None else "https://localhost"
+        self.url = f"{begin}:{self.port}{rewriting.path}"
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -7,6 +7,7 @@ worst kind of outage, because no keepalive notices it.
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
@@ -19,9 +20,9 @@ SOCKET_NAME = ".s.PGSQL.5432"
 
 
 class TcpProxy:
-    """Forwards between clients and one server, in a separate thread; `port` is where it listens."""
+    """Forwards between clients and one server, in a separate thread; `port` is where it listens, with `tls` for TLS."""
 
-    def __init__(self, upstream: str) -> None:
+    def __init__(self, upstream: str, tls: ssl.SSLContext | None = None) -> None:
         self._upstream = upstream  # the path of a Unix socket
         self._loop = asyncio.new_event_loop()
         self._speaks = asyncio.Event()
@@ -30,7 +31,7 @@ class TcpProxy:
         self._deaf: set[asyncio.StreamWriter] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        self._server = self._run(asyncio.start_server(self._serve, "127.0.0.1", 0))
+        self._server = self._run(asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=tls))
         self.port: int = self._server.sockets[0].getsockname()[1]
 
     def fall_silent(self) -> None:

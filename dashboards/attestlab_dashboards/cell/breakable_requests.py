@@ -41,14 +41,11 @@ class BreakableTransport(httpx.BaseTransport):
 
 def make_breakable(client: ServiceClient) -> ServiceClient:
     """Return a client for the same caller, whose requests for panes can be broken off."""
-    return client.with_http(_wrap, _pause)
+    return client.with_http(lambda http: _wrap(http, client.tls or _NO_AUTHORITIES), _pause)
 
 
-def _wrap(http: httpx.Client) -> httpx.Client:
-    has_tls = http.base_url.scheme == "https"
-    loop_http = httpx.AsyncClient(
-        timeout=http.timeout, trust_env=http.trust_env, verify=has_tls or _NO_AUTHORITIES, follow_redirects=False
-    )
+def _wrap(http: httpx.Client, tls: ssl.SSLContext) -> httpx.Client:
+    loop_http = httpx.AsyncClient(timeout=http.timeout, trust_env=http.trust_env, verify=tls, follow_redirects=False)
     wrapped = httpx.Client(
         transport=BreakableTransport(http, loop_http),
         base_url=http.base_url,
