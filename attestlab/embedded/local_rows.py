@@ -2,7 +2,8 @@
 
 The connection is sealed like a server's, so a query behaves the same through both doors. DuckDB limits its buffers
 (`sealed_connections.MEMORY_LIMIT`) and spills nothing to disk. There is no other limit of memory and none of time,
-because the query runs in the process of the person who wrote it.
+because the query runs in the process of the person who wrote it. One that a view of a notebook began ends at once when
+that person cancels it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from functools import partial
 import duckdb
 import pyarrow as pa
 
+from attestlab.client.asynchronous.calls import let_cancel
 from attestlab.core.encoding import quote
 from attestlab.core.errors import ValidationFailed
 from attestlab.core.json_types import SqlParameters
@@ -44,7 +46,8 @@ def open_local_rows(
         run = partial(_begin, query=query, parameters=parameters, frames=frames)
         connection, reader = named_views.run_on_needed_views(lake, query, run, has_plain_types=True)
         try:
-            yield reader
+            with let_cancel(connection.interrupt):
+                yield reader
         finally:
             connection.close()
 
@@ -54,8 +57,9 @@ def _begin(
 ) -> tuple[duckdb.DuckDBPyConnection, pa.RecordBatchReader]:
     for name, frame in frames.items():
         connection.register(name, frame)
-    relation = connection.sql(query, params=parameters)
-    return connection, relation.to_arrow_reader(ROWS_A_BATCH)
+    with let_cancel(connection.interrupt):
+        relation = connection.sql(query, params=parameters)
+        return connection, relation.to_arrow_reader(ROWS_A_BATCH)
 
 
 def _require_free(name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import Future
 
@@ -70,14 +71,18 @@ class PendingRequest:
 
 
 class PieceStream(httpx.SyncByteStream):
-    """The pieces of a streamed body, each produced when the reader has taken the one before."""
+    """The pieces of a streamed body, each produced when the reader has taken the one before.
+
+    The wait for a piece ends when the verb is cancelled that reads it; `close` then ends what produces the piece.
+    """
 
     def __init__(self, service: ServiceThread, pieces: AsyncGenerator[bytes]) -> None:
         self._service = service
         self._pieces = pieces
+        self._producing: asyncio.Task[bytes | None] | None = None
 
     def __iter__(self) -> Iterator[bytes]:
-        while (piece := self._take().result()) is not None:
+        while (piece := wait_for_answer(self._take())) is not None:
             yield piece
 
     def close(self) -> None:
@@ -88,10 +93,18 @@ class PieceStream(httpx.SyncByteStream):
         return self._service.submit(self._next())
 
     async def _next(self) -> bytes | None:
-        return await anext(self._pieces, None)
+        self._producing = asyncio.ensure_future(_take_next(self._pieces))
+        return await self._producing
 
     async def _close(self) -> None:
+        if self._producing is not None:
+            self._producing.cancel()
+            await asyncio.wait([self._producing])
         await self._pieces.aclose()
+
+
+async def _take_next(pieces: AsyncGenerator[bytes]) -> bytes | None:
+    return await anext(pieces, None)
 
 
 class EmbeddedTransport(httpx.BaseTransport):

@@ -1,14 +1,16 @@
 """Verbs of the facade for an event loop: each runs in a worker thread, and its requests and waits on the loop.
 
 So every verb is written once. A task that is cancelled while it awaits a verb breaks off the request that the thread
-waits for, and the verb sends no other one. What computes, such as hashing a file, never holds up the loop.
+waits for, or interrupts the query that it runs, and the verb sends no other one. What computes, such as hashing a file,
+never holds up the loop.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from threading import Lock
 from typing import Final, TypeVar
@@ -18,6 +20,7 @@ from attestlab.core.errors import Conflict
 Result = TypeVar("Result")
 
 MAX_CONCURRENT_VERBS: Final = 32  # of one connection; further ones wait for a thread
+_INTERRUPT_INTERVAL_S: Final = 0.01  # an interrupt just before a query begins has no effect, so it is repeated
 
 _running: ContextVar[VerbCall | None] = ContextVar("attestlab_running_verb", default=None)
 
@@ -27,15 +30,16 @@ class VerbCancelled(Exception):
 
 
 class VerbCall:
-    """One verb in a worker thread, and what it waits for on the loop.
+    """One verb in a worker thread, what it waits for on the loop, and how to interrupt what it computes.
 
-    The lock protects both members: the loop cancels while the thread begins to wait.
+    The lock protects these members: the loop cancels while the thread begins to wait or to compute.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._lock = Lock()
         self._cancel_pending: Callable[[], bool] | None = None
+        self._interrupts: list[Callable[[], None]] = []
         self._is_cancelled = False
 
     @property
@@ -50,6 +54,8 @@ class VerbCall:
             return work()
         finally:
             _running.reset(token)
+            with self._lock:
+                self._interrupts.clear()  # an iterator that was left early may still hold one
 
     def wait_for(self, work: Coroutine[object, object, Result]) -> Result:
         """Run a coroutine on the loop, and wait for its result in this thread.
@@ -68,12 +74,41 @@ class VerbCall:
         except CancelledError:
             raise VerbCancelled("The verb was cancelled.") from None
 
+    @contextmanager
+    def let_cancel(self, interrupt: Callable[[], None]) -> Iterator[None]:
+        """Let `cancel` interrupt what this thread computes in the block.
+
+        Raises:
+            VerbCancelled: the task that awaited the verb was cancelled.
+        """
+        with self._lock:
+            if self._is_cancelled:
+                raise VerbCancelled("The verb was cancelled.")
+            self._interrupts.append(interrupt)
+        try:
+            yield
+        except Exception as error:
+            if self._is_cancelled:
+                raise VerbCancelled("The verb was cancelled.") from error
+            raise
+        finally:
+            with self._lock, suppress(ValueError):  # the verb has ended
+                self._interrupts.remove(interrupt)
+
     def cancel(self) -> None:
-        """Break off what the verb waits for, and let it wait for nothing more."""
+        """Break off what the verb waits for or computes, and let it wait for nothing more. The loop calls this."""
         with self._lock:
             self._is_cancelled = True
             if self._cancel_pending is not None:
                 self._cancel_pending()
+        self._interrupt()
+
+    def _interrupt(self) -> None:
+        with self._lock:
+            for interrupt in self._interrupts:
+                interrupt()
+            if self._interrupts:
+                self._loop.call_later(_INTERRUPT_INTERVAL_S, self._interrupt)
 
 
 class VerbThreads:
@@ -131,6 +166,16 @@ def wait_for_answer(pending: Future[Result]) -> Result:
     """
     call = _running.get()
     return pending.result() if call is None else call.wait_for(_await(pending))
+
+
+def let_cancel(interrupt: Callable[[], None]) -> AbstractContextManager[None]:
+    """In the thread of a verb, let its cancellation interrupt what the block computes, such as a query.
+
+    Raises:
+        VerbCancelled: the verb was cancelled before or in the block.
+    """
+    call = _running.get()
+    return nullcontext() if call is None else call.let_cancel(interrupt)
 
 
 async def _await(pending: Future[Result]) -> Result:

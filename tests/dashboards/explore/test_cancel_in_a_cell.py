@@ -1,8 +1,9 @@
-"""Cancel in a cell breaks a request off, in this process and over HTTP; the lab answers as before."""
+"""Cancel in a cell breaks a request or a query off, in this process and over HTTP; the lab answers as before."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, cast
@@ -22,6 +23,8 @@ from support.server_process import ServerProcess
 from support.timeouts import WAIT_TIMEOUT_S
 
 SIGNAL = ("gateway", "behavior", 1, "ip", "::1")
+NO_ROWS_FOR_DAYS = "select count(*) from range(9000000) a, range(9000000) b where a.range * b.range % 7 = 3"
+ROWS_THEN_NONE_FOR_DAYS = "select range from range(90000000000000) where range < 1000000"
 
 
 def begin_load(view: Explorer, load: Callable[[Lab], object]) -> Future[object]:
@@ -58,6 +61,39 @@ def test_cancel_ends_the_wait_for_the_service_of_this_process(caches: None) -> N
             loading.result(WAIT_TIMEOUT_S / 2)
         may_write.set()
         assert lab.signals.add(*SIGNAL).score == 1
+
+
+def cancel(view: Explorer, loading: Future[object]) -> None:
+    """Cancel a load; its thread ends at once, and takes the next one."""
+    press_cancel(view)
+    with pytest.raises(VerbCancelled):
+        loading.result(WAIT_TIMEOUT_S / 2)
+    assert begin_load(view, lambda lab: len(lab.sql("select 1"))).result(WAIT_TIMEOUT_S) == 1
+
+
+@pytest.fixture(params=["key", "person"])
+def caller(owner: Lab, request: pytest.FixtureRequest) -> Lab:
+    """A lab whose queries run in this process, and one whose queries run in a child process."""
+    return owner if request.param == "person" else owner.as_(str(owner.me().tenant_id))
+
+
+def test_cancel_ends_a_query_of_this_process_before_its_first_row(caller: Lab) -> None:
+    view = explore(caller, "risk")
+    loading = begin_load(view, lambda lab: lab.sql(NO_ROWS_FOR_DAYS).arrow())
+    time.sleep(0.5)  # the query runs by then; cancelled before, it does not begin
+    cancel(view, loading)
+
+
+def test_cancel_ends_a_query_of_this_process_between_two_rows(caller: Lab) -> None:
+    view, arrived = explore(caller, "risk"), threading.Event()
+
+    def read(lab: Lab) -> None:
+        for _ in lab.sql(ROWS_THEN_NONE_FOR_DAYS):
+            arrived.set()
+
+    loading = begin_load(view, read)
+    assert arrived.wait(WAIT_TIMEOUT_S)
+    cancel(view, loading)
 
 
 @pytest.fixture
