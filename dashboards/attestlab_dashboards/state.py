@@ -8,6 +8,7 @@ from typing import ClassVar, Final, Self
 
 import param
 
+from attestlab.core.errors import ValidationFailed
 from attestlab_dashboards.parameters import NO_ADDRESS, AnyParameter, object_id, read_value, write_value
 
 MAX_TEXT_CHARS: Final = 8_000  # of one parameter in an address
@@ -28,10 +29,17 @@ class PageState(param.Parameterized):
 
     view = object_id(doc="The saved view that was opened.")
 
+    _is_frozen = False
+
     def __init__(self, **values: object) -> None:
         super().__init__(**values)
 
     __hash__ = None  # type: ignore[assignment]  # its values can be assigned; `pick` makes a key of some
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if self._is_frozen and name in _parameters(type(self)):
+            raise ValidationFailed(f"The state of a view is frozen, also its {name}. Move it: view.set({name}=...).")
+        super().__setattr__(name, value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PageState) and type(self) is type(other) and self._all == other._all
@@ -81,6 +89,10 @@ class PageState(param.Parameterized):
     def write(self, name: str) -> str:
         """Write the value of a parameter as in an address."""
         return write_value(_parameters(type(self))[name], getattr(self, name))
+
+    def freeze(self) -> None:
+        """Refuse what is assigned from now on, because a person sees the state as that of a view."""
+        self._is_frozen = True
 
     def replace(self, **values: object) -> Self:
         """Return a copy with other values.

@@ -48,7 +48,8 @@ class Explorer(CellDisplay, param.Parameterized):
     state = param.Parameter(doc="What the page shows; `set` changes it.")
 
     def __init__(self, lab: Lab, page: AnyPage, facts: Facts, state: PageState, *, place: str) -> None:
-        super().__init__(state=state, name=page.path)
+        super().__init__(name=page.path)
+        self._move(state)
         self._lab = lab
         self._page = page
         self._facts = facts
@@ -73,8 +74,7 @@ class Explorer(CellDisplay, param.Parameterized):
             ValidationFailed: there is no such parameter, or a value is not acceptable; the message names those that
                 are.
         """
-        state = apply_settings(self._page, self.state, settings)
-        self.param.update(state=state)
+        self._move(apply_settings(self._page, self.state, settings))
         return self
 
     def rows(self, pane: str) -> AnyRows:
@@ -210,15 +210,19 @@ class Explorer(CellDisplay, param.Parameterized):
         return pane.compose_python(self.state) if sql is None else write_python(sql)
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name == "state" and not isinstance(value, PageState):
-            raise ValidationFailed("A view takes no other state. Set its parameters: view.set(days=7).")
+        if name == "state":
+            raise _refuse_state()
         super().__setattr__(name, value)
+
+    def _move(self, state: PageState) -> None:
+        state.freeze()
+        super().__setattr__("state", state)
 
     def _follow_page(self, event: Event) -> None:
         """Take the state over that a click chose; a watcher of a person that fails does not stop the page."""
         try:
             if event.new != self.state:
-                self.param.update(state=event.new)
+                self._move(event.new)
         except Exception:
             _log.exception("a function that watches the state of a view failed")
 
@@ -268,6 +272,10 @@ class PaneExplorer(CellDisplay):
         state: PageState = self._explorer.state
         return state
 
+    @state.setter
+    def state(self, state: object) -> None:
+        raise _refuse_state()
+
     def rows(self) -> AnyRows:
         """Return the rows of the pane (`Explorer.rows`)."""
         return self._explorer.rows(self._pane.key)
@@ -285,6 +293,10 @@ class PaneExplorer(CellDisplay):
 
     def _draw_still(self, only: str = "") -> Still:
         return self._explorer._draw_still(self._pane.key)
+
+
+def _refuse_state() -> ValidationFailed:
+    return ValidationFailed("The state of a view is what it shows, and is not assigned. Move it: view.set(days=7).")
 
 
 def open_explorer(client: ServiceClient, path: object, settings: Mapping[str, object]) -> Explorer:

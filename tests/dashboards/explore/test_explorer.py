@@ -163,11 +163,17 @@ def test_what_a_page_does_not_have_is_named(owner: Lab) -> None:
         (lambda: view.rows("kpis"), "These have: when, what"),
         (lambda: view.sql("graph"), "view.python('graph')"),
         (lambda: view.link, "in this process, which serves no page"),
-        (lambda: setattr(view, "state", None), "view.set("),
+        (lambda: setattr(view, "state", view.state.replace(source="login")), "view.set("),
+        (lambda: view.param.update(state=view.state.replace()), "view.set("),
+        (lambda: setattr(view["who"], "state", view.state), "view.set("),
+        (lambda: setattr(view.state, "source", "login"), "view.set(source="),
+        (lambda: setattr(view.set(days=7).state, "source", "login"), "view.set(source="),
+        (lambda: view.state.param.update(source="login"), "view.set(source="),
     ]:
         with pytest.raises(ValidationFailed) as raised:
             wrong()
         assert words in raised.value.message
+    assert view.state == explore(owner, days=7).state
 
 
 def test_who_watches_the_state_is_called_after_each_change(owner: Lab) -> None:
