@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TypeVar, cast
 
 from attestlab.core.errors import (
@@ -76,6 +77,21 @@ def read_envelope(body: bytes) -> Mapping[str, object] | None:
         return None
     is_envelope = isinstance(document, dict) and isinstance(document.get("code"), str) and "message" in document
     return cast("Mapping[str, object]", document) if is_envelope else None
+
+
+@contextmanager
+def naming_remedy(remedy: str) -> Iterator[None]:
+    """Say what to do where the service, which knows no verbs, says only that it does not know an object.
+
+    Raises:
+        NotFound: the block did; its message ends with the remedy, unless it has one.
+    """
+    try:
+        yield
+    except NotFound as error:
+        if not error.message.endswith(" is known."):
+            raise
+        raise _compose(type(error), f"{error.message} {remedy}", error.details, error.retry_after_s) from None
 
 
 def build_error(envelope: Mapping[str, object]) -> AttestLabError:

@@ -202,8 +202,10 @@ class NotFound(AttestLabError):
 
     code = "NOT_FOUND"
 
-    def __init__(self, kind: str, identifier: object, *, attempt: AuthInvalid | None = None) -> None:
-        super().__init__(f"No {kind} {identifier} is known.")
+    def __init__(
+        self, kind: str, identifier: object, *, attempt: AuthInvalid | None = None, remedy: str | None = None
+    ) -> None:
+        super().__init__(f"No {kind} {identifier} is known.{f' {remedy}' if remedy else ''}")
         self.attempt = attempt
 
 

@@ -81,7 +81,7 @@ def test_an_unknown_name_is_shown() -> None:
     with (
         serve_script(CONNECTED, list_endpoints(ENDPOINT)) as server,
         connect(server.url) as lab,
-        pytest.raises(NotFound, match="'Legder' by its name or URL"),
+        pytest.raises(NotFound, match="name or URL 'Legder' is known"),
     ):
         lab.webhooks.delete("Legder")
 

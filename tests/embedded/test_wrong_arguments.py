@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -22,6 +24,23 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with open_new_lab(tmp_path_factory.mktemp("lab")) as opened:
         opened.issuers.create("Registrar", "registrar.example")
         yield opened
+
+
+READERS: dict[str, tuple[object, ...]] = {
+    **dict.fromkeys(("df", "pl", "arrow", "rel", "head"), ()),
+    **dict.fromkeys(("to_parquet", "to_excel"), ("rows.file",)),
+}
+
+
+def list_filtered_readers() -> Iterator[tuple[str, tuple[Callable[[Lab], object], str]]]:
+    """The readers of a noun, each given a filter of its list."""
+    for verb, given in READERS.items():
+        refusal = rf"lab\.signals\.{verb} takes no 'source'.*lab\.signals\.list\(source='login'\)\.df\(\)"
+        yield verb, (partial(read_logins, verb=verb, given=given), refusal)
+
+
+def read_logins(lab: Lab, verb: str, given: tuple[object, ...]) -> object:
+    return getattr(lab.signals, verb)(*given, source="login")
 
 
 WRONG: dict[str, tuple[Callable[[Lab], object], str]] = {
@@ -45,13 +64,27 @@ WRONG: dict[str, tuple[Callable[[Lab], object], str]] = {
     "position": (lambda lab: lab.attestations[-1], "no position -1"),
     "limit": (lambda lab: lab.attestations.list(limit=-1), "limit is -1"),
     "filter time": (lambda lab: lab.attestations.list(since="yesterday"), "since='yesterday' is not a time"),
-    "log index": (lambda lab: lab.log.entry(10**6), "the log has"),
+    "log index": (lambda lab: lab.log.entry(10**6), "The log has"),
     "log slice": (lambda lab: lab.log["x"], "takes an index or a slice"),  # type: ignore[call-overload]
     "policy file": (lambda lab: lab.policies.create("no-such-policy.toml"), "There is no file"),
     "policy text": (lambda lab: lab.policies.create("{not json"), "not JSON"),
     "policy number": (lambda lab: lab.policies.create(7), "A value of type int is not a policy"),  # type: ignore[arg-type]
     "decision": (lambda lab: lab.decisions[7.5], "is not a decision"),
-    "no such position": (lambda lab: lab.policies[7], "No policy at position 7"),
+    "no such position": (lambda lab: lab.policies[7], "No policy at position 7 is known. `lab.policies` lists them"),
+    "no such id": (lambda lab: lab.cases[uuid4()], "is known. `lab.cases` lists them"),
+    "no such policy": (lambda lab: lab.policies["Doors"], "by the name 'Doors' is known. `lab.policies` lists them"),
+    "no such endpoint": (lambda lab: lab.webhooks["Desk"], "the name or URL 'Desk' is known. `lab.webhooks` lists"),
+    "no such entity": (lambda lab: lab.signals.entity("device:d-1"), r"lab\.signals\.graph\('device:d-1'\)"),
+    "no such graph": (lambda lab: lab.signals.graph("device:d-1"), r"lab\.signals\.list\(entity_type='device'"),
+    "no such type": (lambda lab: lab.signals.entity("laptop:d-1"), "types of entities are user, device"),
+    **{f"filter of {verb}": call for verb, call in list_filtered_readers()},
+    "filter of a query": (lambda lab: lab.sql("select 1").df(a=1), "takes no 'a'.*WHERE in its SQL"),  # type: ignore[call-arg]
+    "filter of rows": (lambda lab: lab.signals.rows.pl(a=1), r'rows\.sql\("select \* from this where'),  # type: ignore[call-arg]
+    "filter of a listing": (lambda lab: lab.cases.list().df(status="open"), r"\.list\(status=\.\.\.\)"),  # type: ignore[call-arg]
+    "filter of records": (lambda lab: lab.cases[:3].df(status="open"), "Filter the table that it returns"),  # type: ignore[call-arg]
+    "unknown filter": (lambda lab: lab.signals.df(x=1), r"lab\.signals\.list filters by source, .*until"),  # type: ignore[call-arg]
+    "nearly a filter": (lambda lab: lab.signals.df(sourc="login"), r"lab\.signals\.list\(source='login'\)"),  # type: ignore[call-arg]
+    "filter of the log": (lambda lab: lab.log.df(type="x"), r'lab\.log\.sql\("select \* from this where'),  # type: ignore[call-arg]
     "entity": (lambda lab: lab.signals.entity("u-1"), "is no entity"),
     "path": (lambda lab: lab.issuers.revoke_key("..", "a reason"), r"'\.\.' is no id or name"),
     "signals": (lambda lab: lab.signals.add_many({"a": 1}), "signals is a dict. Pass a list of dicts"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Generic, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Generic, SupportsIndex, TypeVar, Unpack, overload
 
 from attestlab.client import arguments
 from attestlab.client.analysis.records import Records
+from attestlab.client.analysis.refused_filters import refuse_filters
 from attestlab.client.cards import CardRow, CardTone, draw_card, join, write_code
 from attestlab.client.public_names import list_public_names
 from attestlab.core.errors import AttestLabError, NotFound, ValidationFailed
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+
+    from attestlab.client.collections.filters import NoFilterArgs
 
 Item = TypeVar("Item", bound=Shape)
 
@@ -44,13 +47,14 @@ class Listing(Iterator[Item], Generic[Item]):
         self._limit = None if limit is None else arguments.read_count(limit, name="limit")
         self._rest: Iterator[Item] | None = None  # what the loop has not seen; None before it begins
 
-    def df(self) -> pd.DataFrame:
+    def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read all objects as a data frame, with types as those of `Rows.df`.
 
         Returns:
             One row for each object, in the order of the list.
 
         Raises:
+            ValidationFailed: it was given a filter; the message says where that goes.
             PermissionDenied: the caller may not read the list.
             MissingExtra: pandas is not installed.
             Unavailable: the service cannot be reached.
@@ -58,15 +62,17 @@ class Listing(Iterator[Item], Generic[Item]):
         >>> lab.cases.list(status="open", limit=2).df()["status"].to_list()
         ['open', 'open']
         """
+        self._refuse(filters, "df")
         return self[:].df()
 
-    def pl(self) -> pl.DataFrame:
+    def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read all objects as a Polars frame.
 
         Returns:
             One row for each object, in the order of the list.
 
         Raises:
+            ValidationFailed: it was given a filter; the message says where that goes.
             PermissionDenied: the caller may not read the list.
             MissingExtra: polars is not installed.
             Unavailable: the service cannot be reached.
@@ -74,15 +80,17 @@ class Listing(Iterator[Item], Generic[Item]):
         >>> lab.issuers.list(limit=2).pl().height
         2
         """
+        self._refuse(filters, "pl")
         return self[:].pl()
 
-    def arrow(self) -> pa.Table:
+    def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read all objects as a pyarrow Table.
 
         Returns:
             One row for each object, in the order of the list.
 
         Raises:
+            ValidationFailed: it was given a filter; the message says where that goes.
             PermissionDenied: the caller may not read the list.
             MissingExtra: pyarrow is not installed.
             Unavailable: the service cannot be reached.
@@ -90,6 +98,7 @@ class Listing(Iterator[Item], Generic[Item]):
         >>> lab.cases.list(status="open", limit=3).arrow().num_rows
         3
         """
+        self._refuse(filters, "arrow")
         return self[:].arrow()
 
     def close(self) -> None:
@@ -162,6 +171,9 @@ class Listing(Iterator[Item], Generic[Item]):
         return reversed(self[:])
 
     __reversed__ = _reverse  # Python would ask for the length and each position, page by page
+
+    def _refuse(self, filters: Mapping[str, object], verb: str) -> None:
+        refuse_filters(filters, verb, "Pass filters to the verb that lists, such as .list(status=...).df().")
 
     def _begin(self) -> Generator[Item]:
         yield from islice(self._read(), self._limit)

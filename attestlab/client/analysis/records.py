@@ -20,6 +20,7 @@ from typing import (
     SupportsIndex,
     TypeVar,
     Union,
+    Unpack,
     get_args,
     get_origin,
     overload,
@@ -30,6 +31,7 @@ from pydantic import BaseModel, GetCoreSchemaHandler
 from pydantic.fields import FieldInfo
 from pydantic_core import core_schema, to_json
 
+from attestlab.client.analysis.refused_filters import refuse_filters
 from attestlab.client.cards import CardRow, CardTone, draw_card
 from attestlab.core.errors import MissingExtra
 from attestlab.core.extras import naming_extras
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+
+    from attestlab.client.collections.filters import NoFilterArgs
 
 Part = TypeVar("Part", bound=BaseModel)
 
@@ -86,56 +90,65 @@ class Records(list[Part], Generic[Part]):
         taken.members = self.members
         return taken
 
-    def df(self) -> pd.DataFrame:
+    def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Return the parts as a data frame, with types as those of `Rows.df`.
 
         Returns:
             One row for each part, in their order; no part makes a frame of the same columns.
 
         Raises:
+            ValidationFailed: it was given a filter; the message says where that goes.
             MissingExtra: pandas is not installed.
 
         >>> graph = lab.signals.graph("device:device-73d1efba", depth=1)
         >>> (graph.nodes.df()["type"] == "user").sum().item()
         24
         """
+        self._refuse(filters, "df")
         from attestlab.client.analysis import frames  # loads pyarrow, which no other verb needs
 
         return frames.to_pandas(self.arrow(), {})
 
-    def pl(self) -> pl.DataFrame:
+    def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Return the parts as a Polars frame.
 
         Returns:
             One row for each part, in their order; no part makes a frame of the same columns.
 
         Raises:
+            ValidationFailed: it was given a filter; the message says where that goes.
             MissingExtra: polars is not installed.
 
         >>> lab.issuers["Canton Archive"].keys.pl()["alg"].to_list()
         ['ES384']
         """
+        self._refuse(filters, "pl")
         from attestlab.client.analysis import frames
 
         return frames.to_polars(self.arrow())
 
-    def arrow(self) -> pa.Table:
+    def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Return the parts as a pyarrow Table.
 
         Returns:
             One row for each part, in their order; no part makes a table of the same columns.
 
         Raises:
+            ValidationFailed: it was given a filter; the message says where that goes.
             MissingExtra: pyarrow is not installed.
 
         >>> lab.issuers.keys("Maker Guild").arrow().column_names[:3]
         ['kid', 'issuer_id', 'alg']
         """
+        self._refuse(filters, "arrow")
         with naming_extras():
             import pyarrow as pa
 
         columns = dict(() if self._shape is None else _read_columns(self._shape, self, self.members))
         return pa.table(columns)
+
+    def _refuse(self, filters: Mapping[str, object], verb: str) -> None:
+        refuse_filters(filters, verb, "Filter the table that it returns.")
 
     @property
     def columns(self) -> list[str]:

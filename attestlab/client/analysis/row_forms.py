@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
+from attestlab.client.analysis.refused_filters import point_to_list, refuse_filters
 from attestlab.client.analysis.rows import Rows
+from attestlab.client.collections.filters import OTHER_NAMES, describe_filters
+from attestlab.client.own_examples import name_of_noun
 from attestlab.client.service_client import ServiceClient
 from attestlab.core.json_types import SqlParameters
 
@@ -15,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+
+    from attestlab.client.collections.filters import NoFilterArgs
 
 
 class RowForms:
@@ -28,13 +34,14 @@ class RowForms:
         """All rows of the data set."""
         return Rows.of_dataset(self._client, self.dataset)
 
-    def df(self) -> pd.DataFrame:
+    def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`).
 
         Returns:
             One row for each row of the data set, in no order; its columns are those of docs/lake.md.
 
         Raises:
+            ValidationFailed: it was given a filter; the message says where that goes.
             PermissionDenied: the caller may not read the data set.
             MissingExtra: pandas is not installed.
             Unavailable: the service cannot be reached, or has too many queries at once.
@@ -42,15 +49,17 @@ class RowForms:
         >>> list(lab.issuers.df()) == lab.issuers.columns
         True
         """
+        self._refuse(filters, "df")
         return self.rows.df()
 
-    def arrow(self) -> pa.Table:
+    def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read all rows as a pyarrow Table.
 
         Returns:
             One row for each row of the data set, in no order; its columns are those of docs/lake.md.
 
         Raises:
+            ValidationFailed: it was given a filter; the message says where that goes.
             PermissionDenied: the caller may not read the data set.
             MissingExtra: pyarrow is not installed.
             Unavailable: the service cannot be reached, or has too many queries at once.
@@ -58,15 +67,17 @@ class RowForms:
         >>> lab.issuers.arrow().column_names == lab.issuers.columns
         True
         """
+        self._refuse(filters, "arrow")
         return self.rows.arrow()
 
-    def pl(self) -> pl.DataFrame:
+    def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read all rows as a Polars frame.
 
         Returns:
             One row for each row of the data set, in no order; its columns are those of docs/lake.md.
 
         Raises:
+            ValidationFailed: it was given a filter; the message says where that goes.
             PermissionDenied: the caller may not read the data set.
             MissingExtra: polars is not installed.
             Unavailable: the service cannot be reached, or has too many queries at once.
@@ -74,15 +85,17 @@ class RowForms:
         >>> lab.issuers.pl().columns == lab.issuers.columns
         True
         """
+        self._refuse(filters, "pl")
         return self.rows.pl()
 
-    def rel(self) -> duckdb.DuckDBPyRelation:
+    def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process.
 
         Returns:
             The rows, which are in memory; what is derived from the relation is computed when it is fetched.
 
         Raises:
+            ValidationFailed: it was given a filter; the message says where that goes.
             PermissionDenied: the caller may not read the data set.
             MissingExtra: duckdb is not installed.
             Unavailable: the service cannot be reached, or has too many queries at once.
@@ -90,6 +103,7 @@ class RowForms:
         >>> lab.issuers.rel().limit(0).columns == lab.issuers.columns
         True
         """
+        self._refuse(filters, "rel")
         return self.rows.rel()
 
     def sql(self, query: str, parameters: SqlParameters = None) -> Rows:
@@ -110,7 +124,7 @@ class RowForms:
         """
         return self.rows.sql(query, parameters)
 
-    def to_parquet(self, path: str | PathLike[str]) -> int:
+    def to_parquet(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as one Parquet file, in bounded memory.
 
         Args:
@@ -128,9 +142,10 @@ class RowForms:
         >>> lab.issuers.to_parquet("rows.parquet") == len(lab.issuers.rows)
         True
         """
+        self._refuse(filters, "to_parquet")
         return self.rows.to_parquet(path)
 
-    def to_excel(self, path: str | PathLike[str]) -> int:
+    def to_excel(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`).
 
         Args:
@@ -148,7 +163,15 @@ class RowForms:
         >>> lab.issuers.to_excel("rows.xlsx") == len(lab.issuers.rows)
         True
         """
+        self._refuse(filters, "to_excel")
         return self.rows.to_excel(path)
+
+    def _refuse(self, filters: Mapping[str, object], verb: str) -> None:
+        if filters:
+            noun, list_verb = f"lab.{name_of_noun(type(self))}", getattr(type(self), "list", None)
+            known = describe_filters(list_verb) if list_verb else {}
+            asked = {OTHER_NAMES.get(name, name): value for name, value in filters.items()}
+            refuse_filters(filters, f"{noun}.{verb}", point_to_list(noun, asked, known))
 
     @property
     def columns(self) -> builtins.list[str]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import builtins
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from attestlab.client import arguments
 from attestlab.client.analysis.arrow_reading import ALL_ROWS, RowQuery, open_rows
 from attestlab.client.analysis.categories import list_categories
+from attestlab.client.analysis.refused_filters import refuse_filters
 from attestlab.client.analysis.row_iterator import RowIterator
 from attestlab.client.cards import CardRow, CardTone, draw_card, join, write_code
 from attestlab.client.file_replacement import replace_file
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+
+    from attestlab.client.collections.filters import NoFilterArgs
 
 DEFAULT_HEAD = 5
 MAX_QUERY_CHARACTERS = 200  # of a repr
@@ -56,7 +59,7 @@ class Rows:
         """Return the rows of a data set."""
         return cls(client, RowQuery(ALL_ROWS, None, name))
 
-    def arrow(self) -> pa.Table:
+    def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read the rows as a pyarrow Table.
 
         Returns:
@@ -71,10 +74,11 @@ class Rows:
         >>> lab.sql("select name, domain from issuers").arrow().column_names
         ['name', 'domain']
         """
+        self._refuse(filters, "arrow")
         with open_rows(self._client, self._query) as reader:
             return reader.read_all()
 
-    def df(self) -> pd.DataFrame:
+    def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read the rows as a data frame.
 
         Whole numbers are `Int64`, truth values `boolean`, times UTC, texts `str`; a status, tier, rating or verdict is
@@ -91,11 +95,12 @@ class Rows:
               n
         0  5192
         """
+        self._refuse(filters, "df")
         from attestlab.client.analysis import frames  # loads pyarrow, which no other verb needs
 
         return frames.to_pandas(self.arrow(), list_categories(self._query.dataset))
 
-    def pl(self) -> pl.DataFrame:
+    def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read the rows as a Polars frame.
 
         Returns:
@@ -109,11 +114,12 @@ class Rows:
         >>> names.pl()["name"].to_list()
         ['Delta Clinics', 'Harbour Training', 'Rowing Club Aare']
         """
+        self._refuse(filters, "pl")
         from attestlab.client.analysis import frames
 
         return frames.to_polars(self.arrow())
 
-    def rel(self) -> duckdb.DuckDBPyRelation:
+    def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Read the rows as a DuckDB relation, to filter and join in this process.
 
         Returns:
@@ -127,6 +133,7 @@ class Rows:
         >>> issuers.rel().filter("name = 'Maker Guild'").fetchall()
         [('Maker Guild', 'BASIC')]
         """
+        self._refuse(filters, "rel")
         from attestlab.client.analysis import frames
 
         return frames.to_relation(self.arrow())
@@ -155,7 +162,7 @@ class Rows:
             raise ValidationFailed("These rows are a query already. Write one query, or continue with `.rel()`.")
         return Rows(self._client, RowQuery(require_text(query), parameters, self._query.dataset))
 
-    def to_parquet(self, path: str | PathLike[str]) -> int:
+    def to_parquet(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write the rows as one Parquet file, in bounded memory; returns their number.
 
         A file that was there before is replaced when all rows are written, and otherwise stays as it is.
@@ -169,10 +176,11 @@ class Rows:
         >>> lab.sql("select * from signals where source = 'media'").to_parquet("media.parquet")
         60
         """
+        self._refuse(filters, "to_parquet")
         with replace_file(path) as draft:
             return self._write_parquet(draft)
 
-    def to_excel(self, path: str | PathLike[str]) -> int:
+    def to_excel(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write the rows as a workbook of Excel with one sheet; returns their number.
 
         Times are in UTC, lists are texts, and of a text the first 32,767 characters are kept. No text becomes a
@@ -188,6 +196,7 @@ class Rows:
         >>> lab.sql("select * from signals where source = 'media'").to_excel("media.xlsx")
         60
         """
+        self._refuse(filters, "to_excel")
         from attestlab.client.analysis.workbooks import write_workbook  # polars, which no other verb needs
 
         frame = self.pl()
@@ -206,7 +215,7 @@ class Rows:
         limit = "" if end is None else f" LIMIT {max(0, end - start)}"
         return Rows(self._client, self._derive(f"SELECT * FROM ({{}}){self._order}{limit} OFFSET {start}"))
 
-    def head(self, count: int = DEFAULT_HEAD) -> pd.DataFrame:
+    def head(self, count: int = DEFAULT_HEAD, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read the first rows; of a data set the newest.
 
         Args:
@@ -224,6 +233,7 @@ class Rows:
         0  media   65.0
         1  media   65.0
         """
+        self._refuse(filters, "head")
         count = arguments.read_count(count, name="The number of rows")
         return self[:count].df()
 
@@ -258,6 +268,10 @@ class Rows:
         rows = [CardRow("Query", write_code(self._query.sql))]
         foot = join("Nothing is read yet: ", write_code("df()"), ", ", write_code("arrow()"), ", ", write_code("pl()"))
         return draw_card(CardTone.CALM, "ROWS", self._name, rows, foot=foot)
+
+    def _refuse(self, filters: Mapping[str, object], verb: str) -> None:
+        query = 'rows.sql("select * from this where ...")' if self._query.is_whole_dataset else "WHERE in its SQL"
+        refuse_filters(filters, verb, f"Filter by {query}.")
 
     @property
     def _order(self) -> str:

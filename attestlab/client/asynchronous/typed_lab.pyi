@@ -506,7 +506,7 @@ class AsyncPolicySummary(PolicySummaryHandle):
 
 class AsyncPortfolio(PortfolioHandle):
     """The public protections of a consumer, newest first; `protections` is a list and a table."""
-    async def df(self) -> pd.DataFrame:
+    async def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Return the protections as a data frame, with types as those of `Rows.df`."""
 
 class AsyncProtection(ProtectionHandle):
@@ -699,21 +699,21 @@ class AsyncRows:
         """Count the rows."""
     def __aiter__(self) -> AsyncIterator[dict[str, object]]: ...
     def __getitem__(self, which: slice) -> AsyncRows: ...
-    async def arrow(self) -> pa.Table:
+    async def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read the rows as a pyarrow Table."""
-    async def df(self) -> pd.DataFrame:
+    async def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read the rows as a data frame."""
-    async def head(self, count: int = 5) -> pd.DataFrame:
+    async def head(self, count: int = 5, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read the first rows; of a data set the newest."""
-    async def pl(self) -> pl.DataFrame:
+    async def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read the rows as a Polars frame."""
-    async def rel(self) -> duckdb.DuckDBPyRelation:
+    async def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Read the rows as a DuckDB relation, to filter and join in this process."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on these rows, which it calls `this`: `select status, count(*) from this group by all`."""
-    async def to_excel(self, path: str | PathLike[str]) -> int:
+    async def to_excel(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write the rows as a workbook of Excel with one sheet; returns their number."""
-    async def to_parquet(self, path: str | PathLike[str]) -> int:
+    async def to_parquet(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write the rows as one Parquet file, in bounded memory; returns their number."""
 
 class AsyncListing(Generic[Found]):
@@ -726,13 +726,13 @@ class AsyncListing(Generic[Found]):
     def __getitem__(self, which: slice) -> Awaitable[list[Found]]: ...
     @overload
     def __getitem__(self, which: SupportsIndex) -> Awaitable[Found]: ...
-    async def arrow(self) -> pa.Table:
+    async def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read all objects as a pyarrow Table."""
     async def close(self) -> None:
         """End the loop that reads it, and what that holds open; may be called again."""
-    async def df(self) -> pd.DataFrame:
+    async def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read all objects as a data frame, with types as those of `Rows.df`."""
-    async def pl(self) -> pl.DataFrame:
+    async def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read all objects as a Polars frame."""
 
 class AsyncAttestationNoun:
@@ -750,7 +750,7 @@ class AsyncAttestationNoun:
     def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncAttestation]]: ...
     @overload
     def __getitem__(self, which: object) -> Awaitable[AsyncAttestation]: ...
-    async def arrow(self) -> pa.Table:
+    async def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read all rows as a pyarrow Table."""
     async def badge(self, what: AttestationLike, format: BadgeFormat = "png") -> AsyncBadge:
         """Fetch the Open Badge of an attestation, baked into a picture (`attestation.badge`)."""
@@ -760,9 +760,9 @@ class AsyncAttestationNoun:
         self, what: AttestationLike, to: str | Iterable[str], *, safe_metadata: Mapping[str, object] | None = None
     ) -> Records[InboxDeliveryHandle]:
         """Deliver an attestation to people, in whose inboxes it appears; an address without an account is invited."""
-    async def df(self) -> pd.DataFrame:
+    async def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
-    async def head(self, count: int = 5) -> pd.DataFrame:
+    async def head(self, count: int = 5, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
     def list(
         self, *, limit: int | None = None, **filters: Unpack[AttestationFilterArgs]
@@ -770,9 +770,9 @@ class AsyncAttestationNoun:
         """List the attestations that match all filters, newest first."""
     async def mint_many(self, items: Iterable[Mapping[str, object]]) -> MintResults:
         """Mint many attestations, a hundred in one append to the log."""
-    async def pl(self) -> pl.DataFrame:
+    async def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
-    async def rel(self) -> duckdb.DuckDBPyRelation:
+    async def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     async def revoke(self, what: AttestationLike, reason: str) -> RevocationHandle:
         """Revoke an attestation permanently."""
@@ -789,9 +789,9 @@ class AsyncAttestationNoun:
         **options: Unpack[MintOptions],
     ) -> AsyncMint:
         """Mint an attestation that replaces another one, by default of the same issuer."""
-    async def to_excel(self, path: str | PathLike[str]) -> int:
+    async def to_excel(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
-    async def to_parquet(self, path: str | PathLike[str]) -> int:
+    async def to_parquet(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     @property
     def filters(self) -> dict[str, str]:
@@ -824,7 +824,7 @@ class AsyncIssuerNoun:
         """Add a key: one that the service makes and holds, or your own by its public half."""
     async def approve(self, request: RequestLike) -> AsyncIssuerRequest:
         """Approve a request, as another person than the requester."""
-    async def arrow(self) -> pa.Table:
+    async def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read all rows as a pyarrow Table."""
     async def blast_radius(self, issuer: IssuerLike, kid: str | None = None) -> BlastRadiusHandle:
         """Count the attestations that depend on an issuer, or on one of its keys."""
@@ -836,21 +836,21 @@ class AsyncIssuerNoun:
         self, name: str, domain: str, *, alg: str | None = "Ed25519", kid: str | None = None, **profile: str
     ) -> AsyncIssuer:
         """Register an issuer, with a first key that the service holds; `alg=None` makes none."""
-    async def df(self) -> pd.DataFrame:
+    async def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
     async def execute(self, request: RequestLike) -> AsyncIssuerRequest:
         """Make the change of an approved request."""
-    async def head(self, count: int = 5) -> pd.DataFrame:
+    async def head(self, count: int = 5, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
     async def keys(self, issuer: IssuerLike) -> Records[KeyHandle]:
         """List an issuer's keys, newest first."""
     def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncListing[AsyncIssuer]:
         """List all objects, newest first; these have no filters."""
-    async def pl(self) -> pl.DataFrame:
+    async def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def reject(self, request: RequestLike, reason: str) -> AsyncIssuerRequest:
         """Reject a request."""
-    async def rel(self) -> duckdb.DuckDBPyRelation:
+    async def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     async def request(
         self,
@@ -872,9 +872,9 @@ class AsyncIssuerNoun:
         """Replace a key with a new key that the service holds."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
-    async def to_excel(self, path: str | PathLike[str]) -> int:
+    async def to_excel(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
-    async def to_parquet(self, path: str | PathLike[str]) -> int:
+    async def to_parquet(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     async def update(self, issuer: IssuerLike, **profile: str | None) -> AsyncIssuer:
         """Change an issuer's profile; None removes a value."""
@@ -897,7 +897,7 @@ class AsyncLogNoun:
     def __getitem__(self, which: slice) -> Awaitable[builtins.list[EntryHandle]]: ...
     @overload
     def __getitem__(self, which: int) -> Awaitable[EntryHandle]: ...
-    async def arrow(self) -> pa.Table:
+    async def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read all rows as a pyarrow Table."""
     def checkpoints(self) -> AsyncListing[CheckpointHandle]:
         """List all signed tree heads, newest first."""
@@ -905,7 +905,7 @@ class AsyncLogNoun:
         self, older: int | AnyHeadHandle, newer: int | AnyHeadHandle | None = None
     ) -> AsyncConsistency:
         """Prove that the log only grew between two sizes or heads; the newer one is the head's by default."""
-    async def df(self) -> pd.DataFrame:
+    async def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
     async def entry(self, index: int) -> EntryHandle:
         """Return the entry at an index."""
@@ -913,17 +913,17 @@ class AsyncLogNoun:
         """Return the newest signed tree head."""
     async def lookup(self, what: str | UUID | object) -> EntryHandle:
         """Find the entry of an attestation, a receipt, a leaf hash (`sha256:<hex>`), or a document's SHA-256 (hex)."""
-    async def pl(self) -> pl.DataFrame:
+    async def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def proof(self, what: int | str | UUID | object, *, tree_size: int | None = None) -> AsyncInclusion:
         """Prove that the log has an entry: its index, or an attestation or its id."""
-    async def rel(self) -> duckdb.DuckDBPyRelation:
+    async def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
-    async def to_excel(self, path: str | PathLike[str]) -> int:
+    async def to_excel(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
-    async def to_parquet(self, path: str | PathLike[str]) -> int:
+    async def to_parquet(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     async def vkey(self) -> VkeyHandle:
         """Return the log's public key. Pin it from a source that you trust more than the service."""
@@ -956,7 +956,7 @@ class AsyncPolicyNoun:
         """Analyze a policy for every possible context; `against` compares it with another one."""
     async def archive(self, policy: PolicyLike) -> AsyncPolicy:
         """Archive a policy permanently; by a signed-in owner or admin."""
-    async def arrow(self) -> pa.Table:
+    async def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read all rows as a pyarrow Table."""
     async def attributes(self) -> Records[AttributeHandle]:
         """List the attributes that policies may use: the platform's, then the tenant's own."""
@@ -964,7 +964,7 @@ class AsyncPolicyNoun:
         """Create a policy as a draft, from a dict, TOML text, or the path of a TOML or JSON file."""
     async def decide(self, policy: PolicyOrDocument, context: Mapping[str, object]) -> DraftDecisionHandle:
         """Decide one context with a policy or a draft alone, in this process, and explain it; nothing is recorded."""
-    async def df(self) -> pd.DataFrame:
+    async def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
     async def evaluate(
         self,
@@ -979,7 +979,7 @@ class AsyncPolicyNoun:
         """Explain a decision, and what would have to change for the opposite result."""
     async def get(self, policy: PolicyLike) -> AsyncPolicy:
         """Return a policy with its newest document."""
-    async def head(self, count: int = 5) -> pd.DataFrame:
+    async def head(self, count: int = 5, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
     async def isolate(
         self,
@@ -994,9 +994,9 @@ class AsyncPolicyNoun:
         """Simulate a policy with one of its rules and without it; the difference is in `alone`."""
     def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncListing[AsyncPolicySummary]:
         """List all objects, newest first; these have no filters."""
-    async def pl(self) -> pl.DataFrame:
+    async def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
-    async def rel(self) -> duckdb.DuckDBPyRelation:
+    async def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     async def replay(self, policy: PolicyOrDocument, contexts: Contexts) -> ContextReplay:
         """Decide contexts of your own with a policy or a draft, in this process; nothing is sent or recorded."""
@@ -1026,9 +1026,9 @@ class AsyncPolicyNoun:
         until: When | None = None,
     ) -> AsyncSimulation:
         """Simulate every value of one threshold, or of two; the results are in `sweep`."""
-    async def to_excel(self, path: str | PathLike[str]) -> int:
+    async def to_excel(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
-    async def to_parquet(self, path: str | PathLike[str]) -> int:
+    async def to_parquet(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     async def update(self, policy: PolicyLike, document: policy_documents.PolicyDocument) -> AsyncPolicy:
         """Write a new version; the active one remains active."""
@@ -1053,25 +1053,25 @@ class AsyncDecisionNoun:
     def __getitem__(self, which: int) -> Awaitable[AsyncRecordedDecision]: ...
     @overload
     def __getitem__(self, which: str | RecordedDecisionHandle | DecisionHandle) -> Awaitable[ExplanationHandle]: ...
-    async def arrow(self) -> pa.Table:
+    async def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read all rows as a pyarrow Table."""
-    async def df(self) -> pd.DataFrame:
+    async def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
-    async def head(self, count: int = 5) -> pd.DataFrame:
+    async def head(self, count: int = 5, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
     def list(
         self, *, limit: int | None = None, **filters: Unpack[DecisionFilterArgs]
     ) -> AsyncListing[AsyncRecordedDecision]:
         """List the decisions as they were recorded, newest first, by one query; `explain` says why."""
-    async def pl(self) -> pl.DataFrame:
+    async def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
-    async def rel(self) -> duckdb.DuckDBPyRelation:
+    async def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
-    async def to_excel(self, path: str | PathLike[str]) -> int:
+    async def to_excel(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
-    async def to_parquet(self, path: str | PathLike[str]) -> int:
+    async def to_parquet(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     @property
     def filters(self) -> dict[str, str]:
@@ -1108,7 +1108,7 @@ class AsyncSignalNoun:
         self, signals: BulkRows, *, backfill: bool = False, strict: bool = False, tz: str | tzinfo | None = None
     ) -> BulkHandle:
         """Record many signals, ten thousand in a request; a row that is no signal does not hold back the others."""
-    async def arrow(self) -> pa.Table:
+    async def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read all rows as a pyarrow Table."""
     async def backfill_logins(
         self, logins: BulkRows, *, strict: bool = False, tz: str | tzinfo | None = None
@@ -1118,7 +1118,7 @@ class AsyncSignalNoun:
         """Replace the mapping by its next version; `normalize` applies it to earlier events."""
     async def change_settings(self, *, escalation_threshold: float) -> RiskSettingsHandle:
         """Change the tenant's settings of risk; signals that are recorded already stay as they are."""
-    async def df(self) -> pd.DataFrame:
+    async def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
     async def drift(self, *, since: When | None = None, until: When | None = None) -> AsyncDrift:
         """Compare the scores of a window, by default the last seven days, with those before."""
@@ -1130,7 +1130,7 @@ class AsyncSignalNoun:
         """Score a login; `outcome` is `success` or `failure`."""
     async def graph(self, entity: object, entity_id: str | None = None, *, depth: int | None = None) -> AsyncGraph:
         """Return the entities around one, up to `depth` links away, and the rings that they form."""
-    async def head(self, count: int = 5) -> pd.DataFrame:
+    async def head(self, count: int = 5, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
     async def judge_logins(
         self,
@@ -1150,7 +1150,7 @@ class AsyncSignalNoun:
         """Return the tenant's mapping: the signal that raw events of each type become."""
     async def normalize(self, *, since: When | None = None, until: When | None = None) -> NormalizationHandle:
         """Normalize raw events again by the mapping of now; an event whose result changed becomes another signal."""
-    async def pl(self) -> pl.DataFrame:
+    async def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def plot(
         self,
@@ -1176,7 +1176,7 @@ class AsyncSignalNoun:
         self, action: str, entity: object, entity_id: str | None = None, *, occurred_at: When | None = None
     ) -> VelocityHandle:
         """Record that an entity did something, and score how often it did."""
-    async def rel(self) -> duckdb.DuckDBPyRelation:
+    async def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     async def scan(
         self,
@@ -1204,9 +1204,9 @@ class AsyncSignalNoun:
         """List the sources of signals, and which of them fell silent."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
-    async def to_excel(self, path: str | PathLike[str]) -> int:
+    async def to_excel(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
-    async def to_parquet(self, path: str | PathLike[str]) -> int:
+    async def to_parquet(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     @property
     def filters(self) -> dict[str, str]:
@@ -1227,23 +1227,23 @@ class AsyncCaseNoun:
     def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncCase]]: ...
     @overload
     def __getitem__(self, which: object) -> Awaitable[AsyncCase]: ...
-    async def arrow(self) -> pa.Table:
+    async def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read all rows as a pyarrow Table."""
     async def assign(self, case: UUID | str | CaseHandle, person: object) -> AsyncCase:
         """Assign a case to a person of the tenant, or with None to no one."""
     async def comment(self, case: UUID | str | CaseHandle, text: str) -> CommentHandle:
         """Write a comment to a case, open or resolved; it never changes."""
-    async def df(self) -> pd.DataFrame:
+    async def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
     async def groups(self, by: str, *, limit: int = 50) -> Records[CaseGroupHandle]:
         """Group the open cases by what links them, the largest groups first."""
-    async def head(self, count: int = 5) -> pd.DataFrame:
+    async def head(self, count: int = 5, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
     def list(self, *, limit: int | None = None, **filters: Unpack[CaseFilterArgs]) -> AsyncListing[AsyncCase]:
         """List the cases that match all filters, newest first."""
-    async def pl(self) -> pl.DataFrame:
+    async def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
-    async def rel(self) -> duckdb.DuckDBPyRelation:
+    async def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     async def reopen(self, cases: Iterable[UUID | str | CaseHandle]) -> Records[CaseResultHandle]:
         """Open cases again that you resolved with `undo_seconds`, within that time."""
@@ -1255,9 +1255,9 @@ class AsyncCaseNoun:
         """Resolve many cases, each with its outcome; each succeeds or fails separately."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
-    async def to_excel(self, path: str | PathLike[str]) -> int:
+    async def to_excel(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
-    async def to_parquet(self, path: str | PathLike[str]) -> int:
+    async def to_parquet(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     @property
     def filters(self) -> dict[str, str]:
@@ -1278,29 +1278,29 @@ class AsyncChallengeNoun:
     def __getitem__(self, which: slice) -> Awaitable[builtins.list[ChallengeHandle]]: ...
     @overload
     def __getitem__(self, which: object) -> Awaitable[ChallengeHandle]: ...
-    async def arrow(self) -> pa.Table:
+    async def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read all rows as a pyarrow Table."""
     async def create(
         self, subject_id: str, reason: str, *, subject_type: str = "user", risk_score: int | None = None
     ) -> ChallengeHandle:
         """Decide that a subject must prove who it is."""
-    async def df(self) -> pd.DataFrame:
+    async def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
-    async def head(self, count: int = 5) -> pd.DataFrame:
+    async def head(self, count: int = 5, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
     def list(
         self, *, limit: int | None = None, **filters: Unpack[ChallengeFilterArgs]
     ) -> AsyncListing[ChallengeHandle]:
         """List the challenges that match all filters, newest first."""
-    async def pl(self) -> pl.DataFrame:
+    async def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
-    async def rel(self) -> duckdb.DuckDBPyRelation:
+    async def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
-    async def to_excel(self, path: str | PathLike[str]) -> int:
+    async def to_excel(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
-    async def to_parquet(self, path: str | PathLike[str]) -> int:
+    async def to_parquet(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     @property
     def filters(self) -> dict[str, str]:
@@ -1495,13 +1495,13 @@ class AsyncReceiptNoun:
     def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncReceipt]]: ...
     @overload
     def __getitem__(self, which: object) -> Awaitable[AsyncReceipt]: ...
-    async def arrow(self) -> pa.Table:
+    async def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read all rows as a pyarrow Table."""
     async def bundle(self, what: ReceiptLike) -> AsyncReceiptBundle:
         """Fetch the proof bundle of a receipt, which verifies offline."""
-    async def df(self) -> pd.DataFrame:
+    async def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
-    async def head(self, count: int = 5) -> pd.DataFrame:
+    async def head(self, count: int = 5, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
     def list(self, *, limit: int | None = None, **filters: Unpack[ReceiptFilterArgs]) -> AsyncListing[AsyncReceipt]:
         """List the receipts that match all filters, newest first."""
@@ -1515,19 +1515,19 @@ class AsyncReceiptNoun:
         **options: Unpack[ReceiptOptions],
     ) -> AsyncReceipt:
         """Mint a receipt."""
-    async def pl(self) -> pl.DataFrame:
+    async def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def redact(self, what: ReceiptLike, reason: str | None = None) -> AsyncReceipt:
         """Delete payload, subject and metadata of a receipt for good; every proof still verifies."""
-    async def rel(self) -> duckdb.DuckDBPyRelation:
+    async def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     async def revoke(self, what: ReceiptLike, reason: str | None = None) -> AsyncReceipt:
         """Revoke a receipt permanently."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
-    async def to_excel(self, path: str | PathLike[str]) -> int:
+    async def to_excel(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
-    async def to_parquet(self, path: str | PathLike[str]) -> int:
+    async def to_parquet(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     async def verify(
         self, what: ReceiptLike, *, payload: Mapping[str, object] | None = None
@@ -1600,7 +1600,7 @@ class AsyncAgentNoun:
     def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncAgent]]: ...
     @overload
     def __getitem__(self, which: object) -> Awaitable[AsyncAgent]: ...
-    async def arrow(self) -> pa.Table:
+    async def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read all rows as a pyarrow Table."""
     async def card(self, agent: AgentLike) -> AgentCard:
         """Fetch the card of an agent, as A2A 1.0 defines it: where it answers, what it can do, and its signature."""
@@ -1610,9 +1610,9 @@ class AsyncAgentNoun:
         self, agent: AgentLike, kid: str, reason: str, *, compromised_at: When | None = None
     ) -> AgentKeyHandle:
         """Report that others may have a key of an agent; an active agent is suspended at once."""
-    async def df(self) -> pd.DataFrame:
+    async def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
-    async def head(self, count: int = 5) -> pd.DataFrame:
+    async def head(self, count: int = 5, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
     async def keys(self, agent: AgentLike) -> Records[AgentKeyHandle]:
         """List all keys that an agent ever had, newest first."""
@@ -1631,7 +1631,7 @@ class AsyncAgentNoun:
         granularity: str = "day",
     ) -> AgentMetricsHandle:
         """Return figures of what agents did: counts by type, errors, percentiles of latencies, and buckets of time."""
-    async def pl(self) -> pl.DataFrame:
+    async def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def register(
         self,
@@ -1642,7 +1642,7 @@ class AsyncAgentNoun:
         **options: Unpack[AgentOptions],
     ) -> AsyncAgent:
         """Register an agent."""
-    async def rel(self) -> duckdb.DuckDBPyRelation:
+    async def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     async def report(
         self,
@@ -1668,9 +1668,9 @@ class AsyncAgentNoun:
         """Return the tenant's settings of agents: how many days one may act after its owner left."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
-    async def to_excel(self, path: str | PathLike[str]) -> int:
+    async def to_excel(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
-    async def to_parquet(self, path: str | PathLike[str]) -> int:
+    async def to_parquet(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     async def update(self, agent: AgentLike, **changes: Unpack[AgentChanges]) -> AsyncAgent:
         """Change an agent; narrower scopes hold for the next request of its sessions and of all agents below it."""
@@ -1693,11 +1693,11 @@ class AsyncAgentSessionNoun:
     def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncAgentSession]]: ...
     @overload
     def __getitem__(self, which: object) -> Awaitable[AsyncAgentSession]: ...
-    async def arrow(self) -> pa.Table:
+    async def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read all rows as a pyarrow Table."""
-    async def df(self) -> pd.DataFrame:
+    async def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
-    async def head(self, count: int = 5) -> pd.DataFrame:
+    async def head(self, count: int = 5, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
     async def introspect(self, token: str) -> AgentIntrospectionHandle:
         """Ask what an agent's token may do now; for servers that agents call (RFC 7662)."""
@@ -1705,19 +1705,19 @@ class AsyncAgentSessionNoun:
         self, *, limit: int | None = None, **filters: Unpack[AgentSessionFilterArgs]
     ) -> AsyncListing[AsyncAgentSession]:
         """List the sessions that match all filters, newest first."""
-    async def pl(self) -> pl.DataFrame:
+    async def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def refresh(self, session: AgentSessionLike, refresh_token: str) -> AsyncAgentTokens:
         """Exchange a refresh token for the next tokens, until a day after the session began."""
-    async def rel(self) -> duckdb.DuckDBPyRelation:
+    async def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
     async def terminate(self, session: AgentSessionLike, reason: str | None = None) -> AsyncAgentSession:
         """End a session: its tokens are invalid from the next request on."""
-    async def to_excel(self, path: str | PathLike[str]) -> int:
+    async def to_excel(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
-    async def to_parquet(self, path: str | PathLike[str]) -> int:
+    async def to_parquet(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     @property
     def filters(self) -> dict[str, str]:
@@ -1738,21 +1738,21 @@ class AsyncDelegationNoun:
     def __getitem__(self, which: slice) -> Awaitable[builtins.list[AsyncDelegation]]: ...
     @overload
     def __getitem__(self, which: object) -> Awaitable[AsyncDelegation]: ...
-    async def arrow(self) -> pa.Table:
+    async def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read all rows as a pyarrow Table."""
     async def biscuit(self, delegation: DelegationLike) -> BiscuitHandle:
         """Export a delegation as a Biscuit, with what its chain allows now; third parties can narrow it."""
-    async def df(self) -> pd.DataFrame:
+    async def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
-    async def head(self, count: int = 5) -> pd.DataFrame:
+    async def head(self, count: int = 5, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
     def list(self, *, limit: int | None = None, **filters: Unpack[NoFilterArgs]) -> AsyncListing[AsyncDelegation]:
         """List all objects, newest first; these have no filters."""
-    async def pl(self) -> pl.DataFrame:
+    async def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
     async def proof(self, delegation: DelegationLike) -> AsyncDelegationProof:
         """Fetch what anyone needs to verify a chain without the service; `attestlab verify` reads its file."""
-    async def rel(self) -> duckdb.DuckDBPyRelation:
+    async def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     async def revocations(self, since: int = -1) -> Records[RevokedDelegationHandle]:
         """List the revoked delegations of all tenants in the order of the log, for those who verify chains offline."""
@@ -1762,9 +1762,9 @@ class AsyncDelegationNoun:
         """Revoke a delegation with all below it, and end the sessions of their agents; the agents stay."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
-    async def to_excel(self, path: str | PathLike[str]) -> int:
+    async def to_excel(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
-    async def to_parquet(self, path: str | PathLike[str]) -> int:
+    async def to_parquet(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     async def verify(
         self, chain: DelegationHandle | DelegationProofHandle | Iterable[str], required_scope: str | None = None
@@ -1933,23 +1933,23 @@ class AsyncAuditNoun:
     def __getitem__(self, which: slice) -> Awaitable[builtins.list[AuditEventHandle]]: ...
     @overload
     def __getitem__(self, which: object) -> Awaitable[AuditEventHandle]: ...
-    async def arrow(self) -> pa.Table:
+    async def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read all rows as a pyarrow Table."""
-    async def df(self) -> pd.DataFrame:
+    async def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`)."""
-    async def head(self, count: int = 5) -> pd.DataFrame:
+    async def head(self, count: int = 5, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read the newest rows as a data frame."""
     def list(self, *, limit: int | None = None, **filters: Unpack[AuditFilterArgs]) -> AsyncListing[AuditEventHandle]:
         """List the audit lines that match all filters, newest first."""
-    async def pl(self) -> pl.DataFrame:
+    async def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read all rows as a Polars frame."""
-    async def rel(self) -> duckdb.DuckDBPyRelation:
+    async def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process."""
     def sql(self, query: str, parameters: SqlParameters = None) -> AsyncRows:
         """Run a SELECT on the rows, which it calls `this`: `select status, count(*) from this group by all`."""
-    async def to_excel(self, path: str | PathLike[str]) -> int:
+    async def to_excel(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as a workbook of Excel with one sheet (`Rows.to_excel`)."""
-    async def to_parquet(self, path: str | PathLike[str]) -> int:
+    async def to_parquet(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write all rows as one Parquet file, in bounded memory."""
     @property
     def filters(self) -> dict[str, str]:

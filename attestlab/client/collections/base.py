@@ -18,6 +18,7 @@ from attestlab.client.handles.base import Handle
 from attestlab.client.own_examples import is_copied, name_of_noun
 from attestlab.client.public_names import list_public_names
 from attestlab.client.service_client import ServiceClient, path_of
+from attestlab.client.service_errors import naming_remedy
 from attestlab.core.short_text import MAX_REPR_CHARACTERS, shorten
 from attestlab.web.paging import PageQuery
 
@@ -78,9 +79,8 @@ class Collection(Generic[Item]):
         if isinstance(which, slice):
             return self.list()[which]
         position = arguments.find_whole_number(which)
-        if position is not None:
-            return self.list()[position]
-        return self._find(which)
+        with naming_remedy(f"`lab.{name_of_noun(type(self))}` lists them."):
+            return self._find(which) if position is None else self.list()[position]
 
     def __repr__(self) -> str:
         return describe_noun(type(self), self._client.place)
@@ -128,7 +128,7 @@ class Collection(Generic[Item]):
 class DatasetCollection(RowForms, Collection[Item]):
     """A noun whose rows the lake has too: iteration yields objects, and `df` and the like read rows."""
 
-    def head(self, count: int = DEFAULT_HEAD) -> pd.DataFrame:
+    def head(self, count: int = DEFAULT_HEAD, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read the newest rows as a data frame.
 
         Args:
@@ -144,6 +144,7 @@ class DatasetCollection(RowForms, Collection[Item]):
         >>> len(lab.issuers.head(1))
         1
         """
+        self._refuse(filters, "head")
         return self.rows.head(count)
 
     def __len__(self) -> int:

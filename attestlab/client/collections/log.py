@@ -107,7 +107,8 @@ class LogCollection(RowForms):
         found = next(self._read(place, 1), None) if 0 <= place <= sys.maxsize else None
         if found is None:
             shown = place if abs(place) <= sys.maxsize else "out of range"
-            raise NotFound("log entry", f"{shown}; the log has {plural(len(self), 'entry', 'entries')}, from 0")
+            remedy = f"The log has {plural(len(self), 'entry', 'entries')}, from 0."
+            raise NotFound("log entry", shown, remedy=remedy)
         return found
 
     def proof(self, what: int | str | UUID | object, *, tree_size: int | None = None) -> InclusionHandle:

@@ -280,5 +280,5 @@ def _list_names(item: Json) -> set[str]:
 
 def _unknown_issuer(name: str, names: list[str]) -> NotFound:
     close = get_close_matches(name, names, n=_MAX_SUGGESTIONS, cutoff=0.5) or names[:_MAX_SUGGESTIONS]
-    hint = f". Similar: {', '.join(close)}" if close else ". Register one with `lab.issuers.create(name, domain)`"
-    return NotFound("issuer", f"{arguments.show(name)}{hint}; none by that name")
+    hint = f"Similar: {', '.join(close)}." if close else "Register one with `lab.issuers.create(name, domain)`."
+    return NotFound("issuer", f"by the name {arguments.show(name)}", remedy=hint)

@@ -284,7 +284,7 @@ def find_policy_id(client: ServiceClient, what: object) -> UUID:
         return arguments.read_id(what, "a policy")
     found = [item for item in client.iterate("/v1/policies") if str(item["name"]).casefold() == what.casefold()]
     if not found:
-        raise NotFound("policy", f"{what[:80]!r}; none by that name")
+        raise NotFound("policy", f"by the name {what[:80]!r}", remedy="`lab.policies` lists them.")
     if len(found) > 1:
         raise ValidationFailed(f"{len(found)} policies are called {what[:80]!r}. Pass the id of one.")
     return UUID(str(found[0]["id"]))

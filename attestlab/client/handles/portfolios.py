@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, Unpack, cast
 
 from attestlab.client import arguments, consumer_cards
 from attestlab.client.analysis.records import Records
+from attestlab.client.analysis.refused_filters import refuse_filters
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import PAGE_ROWS, Json, ServiceClient, path_of
 from attestlab.protections.shapes import PortfolioEntryOut, PortfolioOut
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from attestlab.client.collections.filters import NoFilterArgs
 
 
 class PortfolioHandle(PortfolioOut, Handle):
@@ -40,19 +43,21 @@ class PortfolioHandle(PortfolioOut, Handle):
         """The address of the public page."""
         return f"{self._client.public_url}/u/{self.user.username}"
 
-    def df(self) -> pd.DataFrame:
+    def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Return the protections as a data frame, with types as those of `Rows.df`.
 
         Returns:
             One row for each protection, newest first.
 
         Raises:
+            ValidationFailed: it was given a filter; the message says where that goes.
             MissingExtra: pandas is not installed.
 
         >>> photo = sofia.protect(b"a photo for the frame", title="Lighthouse", visibility="public")
         >>> "Lighthouse" in lab.portfolio("sofia").df()["title"].to_list()
         True
         """
+        refuse_filters(filters, "df", "Filter the table that it returns.")
         return self.protections.df()
 
     def _repr_html_(self) -> str:

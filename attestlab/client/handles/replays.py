@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Unpack, cast
 
 from attestlab.client import arguments
 from attestlab.client.analysis.caller_frames import open_frame
 from attestlab.client.analysis.records import Records
+from attestlab.client.analysis.refused_filters import refuse_filters
 from attestlab.client.file_replacement import replace_file
 from attestlab.client.handles.policies import name_policy
 from attestlab.client.json_values import read_facts
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from attestlab.client.collections.filters import NoFilterArgs
     from attestlab.policy.sql.replay import Replay
 
 
@@ -86,13 +88,14 @@ class ContextReplay:
         """How many contexts the policy allows."""
         return sum(each.count for each in self.groups if each.allowed)
 
-    def rel(self) -> duckdb.DuckDBPyRelation:
+    def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Return the decisions as a DuckDB relation: `row` (from 0), `allowed`, and the matching rules as bits.
 
         It is lazy for contexts in files. Those of a data frame are decided at once, because the relation may live
         longer than this object, which owns their temporary file.
 
         Raises:
+            ValidationFailed: it was given a filter; the message says where that goes.
             MissingExtra: duckdb is not installed.
 
         >>> past = lab.decisions.sql("select * from this where created_at < '2026-11-02'")
@@ -100,27 +103,30 @@ class ContextReplay:
         >>> decided.filter("not allowed").count("*").fetchall()
         [(1268,)]
         """
+        refuse_filters(filters, "rel", "Filter the table that it returns.")
         from attestlab.client.analysis import frames  # loads pyarrow, which no other verb needs
 
         decided = self._replay.rel()
         return frames.to_relation(decided.to_arrow_table()) if self._is_temporary else decided
 
-    def df(self) -> pd.DataFrame:
+    def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Return the decisions as a data frame, one row for each context, in their order: `allowed`.
 
         Raises:
+            ValidationFailed: it was given a filter; the message says where that goes.
             MissingExtra: pandas is not installed.
 
         >>> past = lab.decisions.sql("select * from this where created_at < '2026-11-02'")
         >>> lab.policies.replay("Employment checks", past).df()["allowed"].value_counts().to_dict()
         {np.True_: 3924, np.False_: 1268}
         """
+        refuse_filters(filters, "df", "Filter the table that it returns.")
         from attestlab.client.analysis import frames
 
         table = self._replay.rel().project("row, allowed").order("row").project("allowed").to_arrow_table()
         return frames.to_pandas(table, {})
 
-    def to_parquet(self, path: str | PathLike[str]) -> int:
+    def to_parquet(self, path: str | PathLike[str], **filters: Unpack[NoFilterArgs]) -> int:
         """Write the decisions as Parquet, in bounded memory; returns their number.
 
         A file that was there before is replaced when all of them are written, and otherwise stays as it is.
@@ -135,6 +141,7 @@ class ContextReplay:
         >>> lab.policies.replay("Employment checks", past).to_parquet("decided.parquet")
         5192
         """
+        refuse_filters(filters, "to_parquet", "Filter the table that it returns.")
         import duckdb
 
         with replace_file(path) as draft:

@@ -12,6 +12,7 @@ from attestlab.client.analysis.records import Records
 from attestlab.client.arguments import When
 from attestlab.client.handles.base import Handle
 from attestlab.client.service_client import ServiceClient, path_of
+from attestlab.client.service_errors import naming_remedy
 from attestlab.core.counting import plural
 from attestlab.core.errors import ValidationFailed
 from attestlab.risk.enforcement.shapes import (
@@ -25,6 +26,7 @@ from attestlab.risk.enforcement.shapes import (
 )
 from attestlab.risk.entities.shapes import EdgeOut, EntityOut, GraphOut, NodeOut, RingOut
 from attestlab.risk.normalization.shapes import MappingItemOut, MappingOut, NormalizedOut, NormalizeOut
+from attestlab.risk.rules import EntityType
 from attestlab.risk.shapes import FactorOut, LoginOut, ScanOut, SourceOut, VelocityOut
 from attestlab.risk.signals.shapes import BulkOut, RejectedLineOut, SignalOut
 
@@ -312,13 +314,28 @@ class NormalizationHandle(NormalizeOut, Handle):
 
 def get_entity(client: ServiceClient, entity_type: str, entity_id: str) -> EntityHandle:
     """Get what is known about an entity."""
-    return EntityHandle.parse(client, client.get(path_of("v1", "risk", "entities", entity_type, entity_id)))
+    graph = f"lab.signals.graph({arguments.show(f'{entity_type}:{entity_id}')})"
+    remedy = f"No signal, case or list entry is about it; {graph} also finds what mentions it. "
+    with naming_remedy((remedy if _is_type(entity_type) else "") + _name_entities(entity_type)):
+        return EntityHandle.parse(client, client.get(path_of("v1", "risk", "entities", entity_type, entity_id)))
 
 
 def get_graph(client: ServiceClient, entity_type: str, entity_id: str, depth: int | None) -> GraphHandle:
     """Get the entities around one."""
     path = path_of("v1", "risk", "entities", entity_type, entity_id, "graph")
-    return GraphHandle.parse(client, client.get(path, {"depth": depth}))
+    with naming_remedy(_name_entities(entity_type)):
+        return GraphHandle.parse(client, client.get(path, {"depth": depth}))
+
+
+def _name_entities(entity_type: str) -> str:
+    """Say how to find entities of a type, or which types there are."""
+    if not _is_type(entity_type):
+        return f"The types of entities are {', '.join(EntityType)}."
+    return f"lab.signals.list(entity_type={entity_type!r}, limit=5).df() has the newest of its type."
+
+
+def _is_type(entity_type: str) -> bool:
+    return entity_type in EntityType.__members__.values()
 
 
 def resolve_case(client: ServiceClient, case_id: UUID, outcome: str, note: str | None) -> CaseHandle:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 from attestlab.client.analysis.records import Records
 from attestlab.core.errors import ValidationFailed
@@ -12,6 +12,7 @@ from attestlab.simulation.shapes import RuleAloneOut, RuleSegmentOut, SweptOut
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from attestlab.client.collections.filters import NoFilterArgs
     from attestlab.plots import Chart
     from attestlab.simulation.shapes import SimulationOut
 
@@ -24,8 +25,9 @@ class SweptValues(Records[SweptOut]):
 
     shape: ClassVar = SweptOut
 
-    def arrow(self) -> pa.Table:
+    def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Return the results as a pyarrow Table."""
+        self._refuse(filters, "arrow")
         with naming_extras():
             import pyarrow as pa
 

@@ -199,7 +199,8 @@ def find_endpoint_by_name(client: ServiceClient, name: str) -> WebhookEndpointHa
     for item in client.iterate(ENDPOINTS):
         if wanted in (item.get("name"), item.get("url")):
             return WebhookEndpointHandle.parse(client, item)
-    raise NotFound("webhook endpoint", f"{arguments.show(name)} by its name or URL; `lab.webhooks` lists them")
+    shown = f"with the name or URL {arguments.show(name)}"
+    raise NotFound("webhook endpoint", shown, remedy="`lab.webhooks` lists them.")
 
 
 def update_endpoint(
