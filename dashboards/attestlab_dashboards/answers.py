@@ -86,9 +86,13 @@ class Answers:
         call = VerbCall(asyncio.get_running_loop())
         self._calls.add(call)
         try:
-            return await run_in_thread(lambda: call.run(lambda: pane.load(self._lab, state)))
+            return await run_in_thread(lambda: call.run(lambda: self._load(pane, state)))
         finally:
             self._calls.discard(call)
+
+    def _load(self, pane: AnyPane, state: Any) -> object:
+        """Load in a thread."""
+        return pane.load(self._lab, state)
 
     def _forget_failed(self, key: Key, done: asyncio.Task[Any]) -> None:
         if (done.cancelled() or done.exception() is not None) and self._loading.get(key) is done:

@@ -14,35 +14,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final
 
 from attestlab import Lab
 from attestlab.client.asynchronous.calls import VerbCall, VerbCancelled
 from attestlab_dashboards.answers import Answers, Key, key_of
+from attestlab_dashboards.common_loads import MAX_AGE_S, CommonLoads, SharingWindow
 from attestlab_dashboards.pages import AnyPane
+from attestlab_dashboards.rights import Rights
 
-MAX_AGE_S: Final = 20.0  # of an answer, which never is older than the window that takes it
 MAX_ANSWERS: Final = 256
 _RIGHTS_THREADS: Final = ThreadPoolExecutor(4, thread_name_prefix="rights")
-RIGHTS_AGE_S: Final = 1.0  # the panes of one click read them once
-
-
-class Rights(NamedTuple):
-    """What an answer depends on besides the question: people with equal rights get equal answers."""
-
-    tenant_id: str
-    roles: frozenset[str]
-    scopes: frozenset[str]
-
-    @classmethod
-    def read(cls, lab: Lab) -> Self:
-        """Read the rights that a lab's caller has now.
-
-        Raises:
-            AuthInvalid: the session of the caller has ended.
-        """
-        me = lab.me()
-        return cls(str(me.tenant_id), frozenset(me.roles), frozenset(me.credential.scopes))
 
 
 @dataclass
@@ -57,6 +39,7 @@ class CommonAnswers:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.now = now
+        self.loads = CommonLoads(now)
         self._answers: OrderedDict[tuple[Rights, Key], _Answer] = OrderedDict()
 
     def find(self, rights: Rights, question: Key, *, since: float) -> asyncio.Task[object] | None:
@@ -95,18 +78,18 @@ class SharingAnswers(Answers):
     def __init__(self, lab: Lab, common: CommonAnswers) -> None:
         super().__init__(lab)
         self._common = common
-        self._since = common.now()
+        self._window = SharingWindow(lab, common.loads)
         self._waits: set[asyncio.Future[object]] = set()
         self._rights: asyncio.Task[Rights] | None = None
         self._rights_until = inf  # while they are read
 
     def forget(self, pane: AnyPane, state: Any) -> None:
         super().forget(pane, state)
-        self._since = self._common.now()
+        self._window.since = self._common.now()
 
     def clear(self) -> None:
         super().clear()
-        self._since = self._common.now()
+        self._window.since = self._common.now()
 
     def cancel(self) -> None:
         super().cancel()
@@ -117,12 +100,16 @@ class SharingAnswers(Answers):
         if not pane.is_common:
             return await super()._ask(pane, state)
         rights, question = await self._find_rights(), key_of(pane, state)
-        other = self._common.find(rights, question, since=self._since)
+        other = self._common.find(rights, question, since=self._window.since)
         if other is not None and await self._wait_for(other) is None:
             return other.result()
         loading = asyncio.ensure_future(super()._ask(pane, state))
         self._common.keep(rights, question, loading)
         return await asyncio.shield(loading)
+
+    def _load(self, pane: AnyPane, state: Any) -> object:
+        with self._window.use():
+            return super()._load(pane, state)
 
     async def _find_rights(self) -> Rights:
         """Find the rights that the person has now, which are read once for the panes of a click.
@@ -141,9 +128,9 @@ class SharingAnswers(Answers):
     async def _read_rights(self) -> Rights:
         """Ask the service in threads apart, so that a click does not wait behind the loads of others twice."""
         call = VerbCall(asyncio.get_running_loop())
-        work = partial(call.run, partial(Rights.read, self._lab))
+        work = partial(call.run, self._window.find_rights)
         rights = await asyncio.get_running_loop().run_in_executor(_RIGHTS_THREADS, work)
-        self._rights_until = self._common.now() + RIGHTS_AGE_S
+        self._rights_until = self._window.rights_until
         return rights
 
     async def _wait_for(self, other: asyncio.Task[Any]) -> BaseException | None:

@@ -6,12 +6,14 @@ service counts equal contexts, and `lab.policies.replay` decides each of them on
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attestlab import Lab
 from attestlab.core.errors import PermissionDenied, ValidationFailed
 from attestlab.policy.sql.compiler import quote_identifier
+from attestlab_dashboards.common_loads import share_load
 from attestlab_dashboards.issuer_names import load_issuer_names
 from attestlab_dashboards.policy.decided_contexts import find_decided
 from attestlab_dashboards.policy.documents import PolicyJson, list_attributes
@@ -93,7 +95,8 @@ def _replay_groups(lab: Lab, about: PolicyText, window: Window, run: int) -> Fli
     if about.document is None:
         return None
     paths = list_attributes(about.document, about.active)
-    groups = _count_contexts(lab, about.document, paths, window)
+    query, values = _compose_groups(about.document, paths, window)
+    groups = read_table(lab, query, values, run)
     if not groups.num_rows or groups.num_rows > MAX_GROUPS:
         return None
     names = load_issuer_names(lab, list_issuers(groups))
@@ -107,8 +110,17 @@ def list_issuers(rows: pa.Table) -> list[str]:
     return [each for each in rows["issuer_id"].unique().to_pylist() if each is not None]
 
 
-def _count_contexts(lab: Lab, document: PolicyJson, paths: tuple[str, ...], window: Window) -> pa.Table:
-    """Count the recorded decisions with equal values of these attributes, by time and issuer.
+def read_table(lab: Lab, query: str, values: Mapping[str, object], run: int) -> pa.Table:
+    """Read the rows of a query; people with equal rights share them, until one starts the replay again."""
+
+    def read() -> pa.Table:
+        return lab.sql(query, dict(values)).arrow()
+
+    return read() if run else share_load((query, *sorted(values.items())), read)
+
+
+def _compose_groups(document: PolicyJson, paths: tuple[str, ...], window: Window) -> tuple[str, dict[str, object]]:
+    """Compose the query that counts the recorded decisions with equal values of attributes, by time and issuer.
 
     A mint that no policy decided is one of them, with the issuer and key as they were then, as in a simulation.
     """
@@ -119,7 +131,7 @@ def _count_contexts(lab: Lab, document: PolicyJson, paths: tuple[str, ...], wind
         select least({BUCKETS - 1}, floor({BUCKETS} * (epoch(created_at) - a) / greatest(b - a, 1)))::int as bucket,
             issuer_id, allowed, count(*) as n{names}
         from d, span group by all order by all limit {MAX_GROUPS + 1}"""
-    return lab.sql(query, values).arrow()
+    return query, values
 
 
 def compose_rows(document: PolicyJson, paths: tuple[str, ...], window: Window) -> tuple[str, dict[str, object]]:

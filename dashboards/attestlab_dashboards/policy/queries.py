@@ -20,6 +20,7 @@ from attestlab.core.errors import NotFound, ValidationFailed
 from attestlab.orgs.rules import Scope
 from attestlab.policy.formats.toml import format_toml
 from attestlab.policy.language.document import Document
+from attestlab_dashboards.common_loads import share_load
 from attestlab_dashboards.policy.documents import (
     DraftProblem,
     PolicyJson,
@@ -200,16 +201,23 @@ def _replay(lab: Lab, state: PolicyState) -> DraftReplay:
     by = [path for path in state.by if path in _paths(lab)]
     stored = None if about.is_draft else about.policy
     sweeps = _list_sweeps(about, state)
-    try:
-        report = lab.policies.simulate(
+    named = [[each.name for each in chosen] for chosen in sweeps]
+
+    def simulate() -> SimulationHandle:
+        return lab.policies.simulate(
             about.source if stored is None else stored,
             replaces=about.policy if stored is None else None,
             since=since,
             until=until,
             by=by,
-            sweeps=[[each.name for each in chosen] for chosen in sweeps],
+            sweeps=named,
             points=POINTS,
         )
+
+    policy = None if about.policy is None else about.policy.id
+    question = ("replay", policy, about.version, about.text, about.is_draft, since, until, tuple(by), str(named))
+    try:
+        report = simulate() if state.run else share_load(question, simulate)
     except ValidationFailed as error:
         return DraftReplay(about, None, read_problems(about.text, error), {})
     return DraftReplay(about, report, (), dict(zip(sweeps, report.sweeps, strict=True)))

@@ -19,9 +19,11 @@ from attestlab import Lab
 from attestlab.client.asynchronous.calls import VerbCancelled
 from attestlab.core.errors import AuthInvalid, Unavailable
 from attestlab_dashboards.answers import run_in_thread
-from attestlab_dashboards.common_answers import MAX_AGE_S, RIGHTS_AGE_S, CommonAnswers, SharingAnswers
+from attestlab_dashboards.common_answers import CommonAnswers, SharingAnswers
+from attestlab_dashboards.common_loads import MAX_AGE_S
 from attestlab_dashboards.page_list import PAGES
 from attestlab_dashboards.pages import AnyPane, Pane
+from attestlab_dashboards.rights import RIGHTS_AGE_S
 from attestlab_dashboards.safe import NOTHING
 from support.timeouts import WAIT_TIMEOUT_S
 

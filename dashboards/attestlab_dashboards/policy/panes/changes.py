@@ -21,7 +21,7 @@ from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.policy.copying import copy_simulation
 from attestlab_dashboards.policy.documents import list_attributes
 from attestlab_dashboards.policy.exports import require_report
-from attestlab_dashboards.policy.history import compose_rows, decide, list_issuers
+from attestlab_dashboards.policy.history import compose_rows, decide, list_issuers, read_table
 from attestlab_dashboards.policy.queries import REPLAY_FIELDS, DraftReplay, describe_work, find_window, load_replay
 from attestlab_dashboards.policy.shared_loads import share
 from attestlab_dashboards.policy.state import PolicyState
@@ -76,7 +76,7 @@ def _load_changes(lab: Lab, state: PolicyState, replay: DraftReplay) -> Changes:
     paths = list_attributes(about.document, about.active)
     rows, values = compose_rows(about.document, paths, find_window(lab, state))
     try:
-        found = lab.sql(f"{rows} order by created_at desc, id limit {MAX_ROWS + 1}", values).arrow()
+        found = read_table(lab, f"{rows} order by created_at desc, id limit {MAX_ROWS + 1}", values, state.run)
     except PermissionDenied:
         return Changes(replay, None, {})
     if not 0 < found.num_rows <= MAX_ROWS:
