@@ -25,7 +25,7 @@ from attestlab.client import service_errors
 from attestlab.client.arguments import show
 from attestlab.client.json_values import encode_body, encode_parameter
 from attestlab.client.pacing import find_pause_s
-from attestlab.client.service_errors import LabClosed, NotSent, SilentService
+from attestlab.client.service_errors import LabClosed, NotSent, SilentService, find_remedy, name_reason, shorten
 from attestlab.core.errors import (
     AttestLabError,
     AuthInvalid,
@@ -234,7 +234,7 @@ class ServiceClient:
         try:
             yield from response.iter_bytes()
         except httpx.HTTPError as error:
-            raise Unavailable(f"{self.place} broke the response off: {_reason(error)}. Retry.") from error
+            raise Unavailable(f"{self.place} broke the response off: {name_reason(error)}. Retry.") from error
 
     def _build(
         self, method: str, path: str, content: bytes | None, headers: Mapping[str, str], parameters: Parameters | None
@@ -243,7 +243,7 @@ class ServiceClient:
         try:
             return self._http.build_request(method, path, content=content, headers=dict(headers), params=query or None)
         except (httpx.InvalidURL, UnicodeEncodeError, ValueError) as error:
-            raise ValidationFailed(f"{_shorten(path)} cannot be sent: {_shorten(str(error))}.") from error
+            raise ValidationFailed(f"{shorten(path)} cannot be sent: {shorten(str(error))}.") from error
 
     def _attempt_repeatedly(
         self, request: httpx.Request, is_repeatable: bool, *, is_streamed: bool = False
@@ -284,7 +284,7 @@ class ServiceClient:
         try:
             body = response.read()
         except httpx.HTTPError as error:
-            raise Unavailable(f"{self.place} broke the response off: {_reason(error)}. Retry.") from error
+            raise Unavailable(f"{self.place} broke the response off: {name_reason(error)}. Retry.") from error
         finally:
             response.close()
         raise self._error_of(response, body)
@@ -299,7 +299,7 @@ class ServiceClient:
             response.close()
             if _origin(onward.url) != _origin(request.url):
                 raise ServiceFailed(
-                    f"{self.place} redirects to {_shorten(str(onward.url))}, which is another service. "
+                    f"{self.place} redirects to {shorten(str(onward.url))}, which is another service. "
                     "Connect to that address if you trust it."
                 )
             request = onward
@@ -309,12 +309,12 @@ class ServiceClient:
         try:
             return self._http.send(request, stream=is_streamed)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            raise NotSent(f"No service answers at {self.place}: {_reason(error)}. {_find_remedy(error)}") from error
+            raise NotSent(f"No service answers at {self.place}: {name_reason(error)}. {find_remedy(error)}") from error
         except httpx.TimeoutException as error:
             message = f"{self.place} did not answer in time. Retry, or connect with a longer `timeout_s`."
             raise SilentService(message) from error
         except httpx.TransportError as error:
-            raise Unavailable(f"{self.place} broke the connection off: {_reason(error)}. Retry.") from error
+            raise Unavailable(f"{self.place} broke the connection off: {name_reason(error)}. Retry.") from error
         except RuntimeError as error:
             if not self._http.is_closed:
                 raise
@@ -388,17 +388,3 @@ def _retry_after_s(response: httpx.Response) -> float | None:
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
-
-
-def _find_remedy(error: Exception) -> str:
-    if "CERTIFICATE_VERIFY_FAILED" in str(error):
-        return "Check the address; if its authority is yours, set SSL_CERT_FILE to the file of that authority."
-    return "Start it (`attestlab serve`), or check the address."
-
-
-def _reason(error: Exception) -> str:
-    return _shorten(str(error) or type(error).__name__).rstrip(".")
-
-
-def _shorten(text: str, limit: int = 120) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"

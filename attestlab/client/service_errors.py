@@ -127,3 +127,20 @@ def _read_field_errors(listed: object) -> Iterator[FieldError]:
         match fault:
             case {"field": str(field), "code": str(code), "message": str(message)}:
                 yield FieldError(field, code, message)
+
+
+def find_remedy(error: Exception) -> str:
+    """Say what to do where a connection failed."""
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return "Check the address; if its authority is yours, set SSL_CERT_FILE to the file of that authority."
+    return "Start it (`attestlab serve`), or check the address."
+
+
+def name_reason(error: Exception) -> str:
+    """Name the reason of a failure, in at most a line."""
+    return shorten(str(error) or type(error).__name__).rstrip(".")
+
+
+def shorten(text: str, limit: int = 120) -> str:
+    """Shorten a text to a line."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
