@@ -72,7 +72,7 @@ class ServiceClient:
     """One service as one caller: an HTTP client, the headers of a credential, and what was learned from the service.
 
     `place` names the service in messages, `public_url` begins the addresses of its public pages. `tls` is the context
-    of its connections, for whoever opens further ones; None where there are none.
+    of its connections, for a caller that opens further ones; None where there are none.
     """
 
     def __init__(

@@ -90,7 +90,7 @@ class Answers:
         finally:
             self._calls.discard(call)
 
-    def _load(self, pane: AnyPane, state: Any) -> object:
+    def _load(self, pane: AnyPane, state: object) -> object:
         """Load in a thread."""
         return pane.load(self._lab, state)
 

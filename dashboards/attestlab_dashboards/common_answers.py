@@ -107,7 +107,7 @@ class SharingAnswers(Answers):
         self._common.keep(rights, question, loading)
         return await asyncio.shield(loading)
 
-    def _load(self, pane: AnyPane, state: Any) -> object:
+    def _load(self, pane: AnyPane, state: object) -> object:
         with self._window.use():
             return super()._load(pane, state)
 
@@ -133,7 +133,7 @@ class SharingAnswers(Answers):
         self._rights_until = self._window.rights_until
         return rights
 
-    async def _wait_for(self, other: asyncio.Task[Any]) -> BaseException | None:
+    async def _wait_for(self, other: asyncio.Task[object]) -> BaseException | None:
         """Wait for a task, and return its error: the load of another window, whose errors are not this person's.
 
         Raises:

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from math import inf
 from threading import Lock
-from typing import Any, Final, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from attestlab import Lab
 from attestlab.client.asynchronous.calls import wait_for_answer
@@ -29,7 +29,7 @@ _Question = tuple[Rights, Hashable]
 
 @dataclass
 class _Load:
-    loading: Future[tuple[Any, ...]]  # of one part; of none after a failure
+    loading: Future[tuple[object, ...]]  # of one part; of none after a failure
     began_at: float
     ended_at: float = inf
 

@@ -6,7 +6,7 @@ Panel looks at the files of all of its components for each document, which takes
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Any, cast
+from typing import cast
 
 from bokeh.embed.util import RenderItem
 from bokeh.server.session import ServerSession
@@ -21,7 +21,7 @@ class PageHandler(DocHandler):
     """Answers with the document of a page; the pages of a process are all built of the same components."""
 
     @authenticated
-    async def get(self, *_arguments: Any, **_named: Any) -> None:
+    async def get(self, *_arguments: object, **_named: object) -> None:
         """Send the document; no cache may keep it, because it has the token of its websocket."""
         self.set_header("Cache-Control", "no-store")
         session = await cast(Awaitable[ServerSession], self.get_session())

@@ -291,7 +291,7 @@ def test_rows_name_no_user_and_no_address(lab: Installation, clock: FixedClock) 
     text = repr([tuple(row) for row in rows])
 
     assert len(rows) == 1
-    assert [word for word in ("ada", "198.51", "laptop", "Mozilla") if word in text] == []
+    assert [word for word in ("lovelace", "198.51", "laptop", "Mozilla") if word in text] == []
 
 
 @pytest.mark.own_world
