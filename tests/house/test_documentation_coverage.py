@@ -174,8 +174,7 @@ def list_gaps(verb: Any, verbs: Mapping[str, object]) -> list[str]:
     if referred := REFERENCE.search(text):
         return [] if referred[1] in verbs else [referred[1]]
     signature = inspect.signature(verb)
-    refused = {name for name, each in signature.parameters.items() if "NoFilterArgs" in str(each.annotation)}
-    parameters = [name for name in signature.parameters if name not in {"self", "cls", *refused}]
+    parameters = [name for name in signature.parameters if name not in ("self", "cls")]
     gaps = [name for name in parameters if not re.search(rf"\b{name.rstrip('_')}\b", text)]
     named = re.findall(r"^    ([A-Z]\w+(?:, [A-Z]\w+)*):", text.partition("Raises:")[2], re.MULTILINE)
     may_fail = bool(parameters) or TABLE.match(str(signature.return_annotation)) is not None

@@ -50,6 +50,9 @@ class Listing(Iterator[Item], Generic[Item]):
     def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read all objects as a data frame, with types as those of `Rows.df`.
 
+        Args:
+            filters: none; the message says where they go.
+
         Returns:
             One row for each object, in the order of the list.
 
@@ -68,6 +71,9 @@ class Listing(Iterator[Item], Generic[Item]):
     def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read all objects as a Polars frame.
 
+        Args:
+            filters: none; the message says where they go.
+
         Returns:
             One row for each object, in the order of the list.
 
@@ -85,6 +91,9 @@ class Listing(Iterator[Item], Generic[Item]):
 
     def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read all objects as a pyarrow Table.
+
+        Args:
+            filters: none; the message says where they go.
 
         Returns:
             One row for each object, in the order of the list.

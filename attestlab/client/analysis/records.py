@@ -93,6 +93,9 @@ class Records(list[Part], Generic[Part]):
     def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Return the parts as a data frame, with types as those of `Rows.df`.
 
+        Args:
+            filters: none; the message says where they go.
+
         Returns:
             One row for each part, in their order; no part makes a frame of the same columns.
 
@@ -112,6 +115,9 @@ class Records(list[Part], Generic[Part]):
     def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Return the parts as a Polars frame.
 
+        Args:
+            filters: none; the message says where they go.
+
         Returns:
             One row for each part, in their order; no part makes a frame of the same columns.
 
@@ -129,6 +135,9 @@ class Records(list[Part], Generic[Part]):
 
     def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Return the parts as a pyarrow Table.
+
+        Args:
+            filters: none; the message says where they go.
 
         Returns:
             One row for each part, in their order; no part makes a table of the same columns.

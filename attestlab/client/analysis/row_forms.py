@@ -37,6 +37,9 @@ class RowForms:
     def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Read all rows as a data frame, with types that never depend on the rows (`Rows.df`).
 
+        Args:
+            filters: none; the message says where they go.
+
         Returns:
             One row for each row of the data set, in no order; its columns are those of docs/lake.md.
 
@@ -54,6 +57,9 @@ class RowForms:
 
     def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read all rows as a pyarrow Table.
+
+        Args:
+            filters: none; the message says where they go.
 
         Returns:
             One row for each row of the data set, in no order; its columns are those of docs/lake.md.
@@ -73,6 +79,9 @@ class RowForms:
     def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read all rows as a Polars frame.
 
+        Args:
+            filters: none; the message says where they go.
+
         Returns:
             One row for each row of the data set, in no order; its columns are those of docs/lake.md.
 
@@ -90,6 +99,9 @@ class RowForms:
 
     def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Read all rows as a DuckDB relation, to filter and join in this process.
+
+        Args:
+            filters: none; the message says where they go.
 
         Returns:
             The rows, which are in memory; what is derived from the relation is computed when it is fetched.
@@ -129,6 +141,7 @@ class RowForms:
 
         Args:
             path: of the file, which is replaced when all rows are written.
+            filters: none; the message says where they go.
 
         Returns:
             The number of rows that were written.
@@ -150,6 +163,7 @@ class RowForms:
 
         Args:
             path: of the file, such as `rows.xlsx`, which is replaced when all rows are written.
+            filters: none; the message says where they go.
 
         Returns:
             The number of rows that were written.

@@ -62,6 +62,9 @@ class Rows:
     def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
         """Read the rows as a pyarrow Table.
 
+        Args:
+            filters: none; the message says where they go.
+
         Returns:
             A table of all rows.
 
@@ -84,6 +87,9 @@ class Rows:
         Whole numbers are `Int64`, truth values `boolean`, times UTC, texts `str`; a status, tier, rating or verdict is
         an ordered category. These types never depend on the rows.
 
+        Args:
+            filters: none; the message says where they go.
+
         Returns:
             One row for each row of the query, in its order.
 
@@ -103,6 +109,9 @@ class Rows:
     def pl(self, **filters: Unpack[NoFilterArgs]) -> pl.DataFrame:
         """Read the rows as a Polars frame.
 
+        Args:
+            filters: none; the message says where they go.
+
         Returns:
             One row for each row of the query, in its order.
 
@@ -121,6 +130,9 @@ class Rows:
 
     def rel(self, **filters: Unpack[NoFilterArgs]) -> duckdb.DuckDBPyRelation:
         """Read the rows as a DuckDB relation, to filter and join in this process.
+
+        Args:
+            filters: none; the message says where they go.
 
         Returns:
             The rows, which are in memory; what is derived from the relation is computed when it is fetched.
@@ -169,6 +181,7 @@ class Rows:
 
         Args:
             path: of the file.
+            filters: none; the message says where they go.
 
         Raises:
             ValidationFailed: the file cannot be written.
@@ -188,6 +201,7 @@ class Rows:
 
         Args:
             path: of the file, such as `rows.xlsx`.
+            filters: none; the message says where they go.
 
         Raises:
             ValidationFailed: the file cannot be written, or there are more than 1,048,575 rows.
@@ -220,6 +234,7 @@ class Rows:
 
         Args:
             count: how many at most.
+            filters: none; the message says where they go.
 
         Returns:
             The first rows, with the types of `df`.

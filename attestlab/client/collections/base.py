@@ -133,6 +133,7 @@ class DatasetCollection(RowForms, Collection[Item]):
 
         Args:
             count: how many at most.
+            filters: none; the message says where they go.
 
         Returns:
             One row for each object of the data set, the newest first.

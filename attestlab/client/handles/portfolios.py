@@ -46,6 +46,9 @@ class PortfolioHandle(PortfolioOut, Handle):
     def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Return the protections as a data frame, with types as those of `Rows.df`.
 
+        Args:
+            filters: none; the message says where they go.
+
         Returns:
             One row for each protection, newest first.
 

@@ -94,6 +94,9 @@ class ContextReplay:
         It is lazy for contexts in files. Those of a data frame are decided at once, because the relation may live
         longer than this object, which owns their temporary file.
 
+        Args:
+            filters: none; the message says where they go.
+
         Raises:
             ValidationFailed: it was given a filter; the message says where that goes.
             MissingExtra: duckdb is not installed.
@@ -111,6 +114,9 @@ class ContextReplay:
 
     def df(self, **filters: Unpack[NoFilterArgs]) -> pd.DataFrame:
         """Return the decisions as a data frame, one row for each context, in their order: `allowed`.
+
+        Args:
+            filters: none; the message says where they go.
 
         Raises:
             ValidationFailed: it was given a filter; the message says where that goes.
@@ -133,6 +139,7 @@ class ContextReplay:
 
         Args:
             path: of the file.
+            filters: none; the message says where they go.
 
         Raises:
             ValidationFailed: it cannot be written.

@@ -26,7 +26,11 @@ class SweptValues(Records[SweptOut]):
     shape: ClassVar = SweptOut
 
     def arrow(self, **filters: Unpack[NoFilterArgs]) -> pa.Table:
-        """Return the results as a pyarrow Table."""
+        """Return the results as a pyarrow Table.
+
+        Args:
+            filters: none; the message says where they go.
+        """
         self._refuse(filters, "arrow")
         with naming_extras():
             import pyarrow as pa

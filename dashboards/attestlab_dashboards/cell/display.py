@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextvars import Context, copy_context
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -47,7 +47,7 @@ class CellDisplay:
         from attestlab_dashboards.cell.widget import PageWidget  # loads ipywidgets, which only shown views need
 
         # The window sends by the widget, and the widget receives for the window.
-        window = self._cell.open_window(lambda message: widget.send(dict(message)), self._key)
+        window = self._cell.open_window(lambda message: widget.send(to_plain(message)), self._key)
         widget = _choose_context().run(
             PageWidget, lambda message: self._receive(window, message), place=self._place_name
         )
@@ -106,3 +106,27 @@ def _choose_context() -> Context:
 
 def _shows_markup_in_frames() -> bool:
     return "google.colab" in sys.modules or any(name.startswith("VSCODE_") for name in os.environ)
+
+
+def to_plain(message: Mapping[str, object]) -> dict[str, object]:
+    """Return a message whose texts are of the class `str` and of no class below it.
+
+    Some notebooks encode markup, which is a text and more, as an object.
+
+    >>> from markupsafe import Markup
+    >>> plain = to_plain({"panes": [{"html": Markup("<p>")}]})
+    >>> plain, type(plain["panes"][0]["html"])
+    ({'panes': [{'html': '<p>'}]}, <class 'str'>)
+    """
+    return {name: _to_plain(value) for name, value in message.items()}
+
+
+def _to_plain(value: object) -> object:
+    match value:
+        case str():
+            return str(value)
+        case Mapping():
+            return to_plain(value)
+        case list() | tuple():
+            return [_to_plain(each) for each in value]
+    return value
