@@ -78,9 +78,13 @@ class PageConversation(param.Parameterized):
         send: Callable[[PageMessage], None],
         pages: Sequence[AnyPage] = (),
         shared: SharedParts = NO_SHARED_PARTS,
+        shown: frozenset[str] | None = None,
         **params: Any,
     ) -> None:
-        """Begin with the first state of the page; `send` sends a message after all that were sent before it."""
+        """Begin with the first state of the page; `send` sends a message after all that were sent before it.
+
+        `shown` are the panes that are drawn, by default all (`show_panes`).
+        """
         super().__init__(state=page.state.from_query({})[0], **params)
         self._page = page
         self._panes = (*page.panes, *shared.panes)
@@ -95,7 +99,8 @@ class PageConversation(param.Parameterized):
         self._answers = Answers(self._lab) if caller.common is None else SharingAnswers(self._lab, caller.common)
         self._tasks: set[asyncio.Task[None]] = set()
         self._memory = ""
-        self._shown: frozenset[str] | None = None
+        self._shown = shown
+        self._drawn: set[str] = set()  # the panes that were sent for the state of `number`
 
     @cached_property
     def _unattended_lab(self) -> Lab:
@@ -137,10 +142,18 @@ class PageConversation(param.Parameterized):
             case {"act": str(name), "fields": dict(fields)} if name in self._actions and len(fields) <= MAX_FIELDS:
                 self._start(self._act(self._actions[name], _texts(fields)))
 
-    def show_panes(self, keys: frozenset[str] | None) -> None:
-        """Draw these panes alone from now on, or all; one that was left out is loaded once it is drawn."""
+    def show_panes(self, keys: frozenset[str] | None, *, again: bool = False) -> None:
+        """Draw these panes alone from now on, or all; one that was left out is loaded once it is drawn.
+
+        What was sent for this state is not sent `again`, unless a window is new.
+        """
         self._shown = keys
-        self._start(self._draw(self.state, self.number))
+        if again:
+            self._drawn.clear()
+        if self.number == 0:
+            self.show(self.state)
+        else:
+            self._start(self._draw(self.state, self.number))
 
     async def load(self, pane: AnyPane, state: PageState) -> Any:
         """Return what a pane shows for a state, which is asked for once.
@@ -182,6 +195,7 @@ class PageConversation(param.Parameterized):
     def show(self, state: PageState, *, address: str | None = "push") -> None:
         """Draw a state, and put it into the address of the window."""
         self.param.update(state=state, number=self.number + 1)
+        self._drawn.clear()
         self._send({"do": "busy", "number": self.number})  # may arrive after `ready`
         if address is not None:
             query = urlencode(state.to_query())
@@ -199,7 +213,8 @@ class PageConversation(param.Parameterized):
 
     async def _draw(self, state: PageState, number: int) -> None:
         is_open = self._page.is_open_to(self._caller.facts)
-        panes = [pane for pane in self._panes if is_open and (self._shown is None or pane.key in self._shown)]
+        keys = {pane.key for pane in self._panes} if self._shown is None else self._shown
+        panes = [pane for pane in self._panes if is_open and pane.key in keys - self._drawn]
         await asyncio.gather(*(self._draw_pane(pane, state, number) for pane in panes))
         if number == self.number:
             self._send({"do": "ready", "number": number})
@@ -207,6 +222,7 @@ class PageConversation(param.Parameterized):
     async def _draw_pane(self, pane: AnyPane, state: PageState, number: int) -> None:
         markup = await self._content_of(pane, state, number)
         if number == self.number and markup is not None:
+            self._drawn.add(pane.key)
             self._send({"do": "panes", "panes": [{"key": pane.key, "html": markup}]})
 
     async def _content_of(self, pane: AnyPane, state: PageState, number: int) -> Markup | None:

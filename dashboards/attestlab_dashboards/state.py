@@ -113,8 +113,8 @@ class PageState(param.Parameterized):
 
     def find_conflicts(self) -> list[str]:
         """Find the parameters whose values contradict each other."""
-        changed = [name for name in self.together if name in self.list_changed()]
-        return changed if len(changed) < len(self.together) else []
+        changed = self.list_changed(self.together) if self.together else ()
+        return [*changed] if len(changed) < len(self.together) else []
 
     def pick(self, *names: str) -> Picked:
         """Return these values with their names, such as the key of what was loaded for them."""
@@ -128,7 +128,7 @@ class PageState(param.Parameterized):
     @property
     def active_filters(self) -> tuple[str, ...]:
         """The names of the filters that are set."""
-        return tuple(name for name in self.filters if name in self.list_changed())
+        return self.list_changed(self.filters) if self.filters else ()
 
     @property
     def _all(self) -> Picked:

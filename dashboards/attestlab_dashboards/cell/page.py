@@ -53,7 +53,7 @@ class CellPage:
             facts=facts, lab=lab, open_unattended_lab=lambda: lab, on_ended=self._end, has_downloads=False
         )
         self.conversation = PageConversation(
-            page, caller, self._broadcast, shared=make_shared_parts(page, has_downloads=False)
+            page, caller, self._broadcast, shared=make_shared_parts(page, has_downloads=False), shown=frozenset()
         )
 
     def open_window(self, send: Callable[[PageMessage], None], key: str = "") -> CellWindow:
@@ -90,9 +90,7 @@ class CellPage:
         window.is_in_sight = True
         window.send({"do": "cell", "style": compose_style(self._page.path), "folder": self._folder})
         window.send({"do": "frame", "html": self._draw_frame(window)})
-        if self.conversation.number == 0:
-            self.conversation.show(self.conversation.state)
-        self._show_panes_in_sight()
+        self._show_panes_in_sight(again=True)
 
     def _draw_frame(self, window: CellWindow) -> str:
         pane = next((each for each in self._page.panes if each.key == window.key), None)
@@ -100,9 +98,9 @@ class CellPage:
             return frame.draw(self._page, self.conversation.state, self._facts)
         return frame.draw_alone(pane)
 
-    def _show_panes_in_sight(self) -> None:
+    def _show_panes_in_sight(self, *, again: bool = False) -> None:
         keys = {each.key for each in self._windows if each.is_in_sight}
-        self.conversation.show_panes(None if "" in keys else frozenset(keys))
+        self.conversation.show_panes(None if "" in keys else frozenset(keys), again=again)
 
     def _follow(self, address: str) -> None:
         """Follow a link: within the page, or to another one, which the person is shown how to open."""
