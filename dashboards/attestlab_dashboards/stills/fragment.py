@@ -1,6 +1,7 @@
 """A still as a piece of markup among others, such as the output of a cell: nothing of it reaches what is around it.
 
-Its rules are nested in one class, and its ids are its own. It follows the theme of the notebook that shows it.
+Its rules are nested in one class, and its ids are its own. It follows the theme of the notebook that shows it. A place
+that removes its style, such as a notebook that is not trusted, shows its words, and a line that says so.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ _NOTEBOOK_DARK: Final = "[data-jp-theme-light=false] &,[data-vscode-theme-kind*=
 _NOTEBOOK_LIGHT: Final = "[data-jp-theme-light=true] &,[data-vscode-theme-kind*=light] &"
 _KEYFRAMES: Final = re.compile(r"@keyframes \w+\{(?:[^{}]|\{[^{}]*\})*\}")
 _COMMENTS: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
+_UNSTYLED: Final = (
+    "This place shows the words alone, because it removed charts and colours. Where that is a notebook that is not "
+    "trusted yet, the command Trust Notebook of JupyterLab shows all of it."
+)
+_KEEPS_SPACES: Final = frozenset({"pre", "code", "svg", "text"})  # elements whose content gets no further spaces
 _REFERENCE: Final = re.compile(r"(url\(#)([^)]+)\)")
 
 
@@ -33,7 +39,7 @@ def write_fragment(still: Still, *, name: str, only: str = "") -> str:
     Panes that it has no room for, from the last one on, are one line each.
     """
     limit = MAX_PANE_BYTES if only else MAX_PAGE_BYTES
-    panes = {key: _rename_ids(pane, name) for key, pane in still.panes.items()}
+    panes = {key: _separate_words(_rename_ids(pane, name)) for key, pane in still.panes.items()}
     written = _draw(still, panes, only)
     if only and len(written.encode()) > limit and only in panes:
         room = limit - len(_draw(still, {}, only).encode())
@@ -49,7 +55,9 @@ def write_fragment(still: Still, *, name: str, only: str = "") -> str:
 def _draw(still: Still, panes: dict[str, Element], only: str) -> Markup:
     body = _draw_pane(still, panes, only) if only else _draw_page(still, panes)
     return html(
-        '<div class="{root}">{style}<div class="al-w"><p class="sub al-caption">{caption}</p>{body}</div></div>',
+        '<div class="{root}">{style}<div class="al-w"><p class="sub al-caption">{caption}</p>'
+        '<p class="al-unstyled"><em>{unstyled}</em></p>{body}</div></div>',
+        unstyled=_UNSTYLED,
         root=_ROOT,
         style=_compose_style(still.page),
         caption=still.caption,
@@ -100,6 +108,24 @@ def _rename_ids(pane: Element, name: str) -> Element:
     return pane
 
 
+def _separate_words(part: Element) -> Element:
+    """Put spaces between elements, so that their words stay apart without a style; returns the part, which is changed.
+
+    JupyterLab removes the style of a notebook that a person did not run and does not trust.
+    """
+    if part.tag in _KEEPS_SPACES:
+        return part
+    spaced: list[Element | str] = []
+    for child in part.children:
+        if isinstance(child, Element):
+            if spaced and isinstance(spaced[-1], Element):
+                spaced.append(" ")
+            _separate_words(child)
+        spaced.append(child)
+    part.children = spaced
+    return part
+
+
 @cache
 def _compose_style(page: str) -> Markup:
     """Compose the style of a page inside of one class, for the width of the output and the theme of the notebook."""
@@ -108,7 +134,7 @@ def _compose_style(page: str) -> Markup:
     light, dark = light.partition(":root{")[2].rpartition("}")[0], dark.rpartition("}")[0]
     themes = (
         f"{light}}}@media (prefers-color-scheme:dark){{.{_ROOT}{{{dark}}}}}"
-        f".{_ROOT}{{{_NOTEBOOK_LIGHT}{{{light}}}{_NOTEBOOK_DARK}{{{dark}}}"
+        f".{_ROOT}{{.al-unstyled{{display:none}}{_NOTEBOOK_LIGHT}{{{light}}}{_NOTEBOOK_DARK}{{{dark}}}"
     )
     sheet = ask_for_container(f"{look}\n{own}\n{stills}")
     sheet = _KEYFRAMES.sub("", sheet).replace(":host{", "&{").replace(":host", "&")

@@ -33,6 +33,7 @@ _ACTIONS: Final = (
 )
 _ACTIVE: Final = "script style link meta img object embed iframe template option"
 _KEPT: Final = frozenset([*_TEXTS.split(), *_DRAWINGS.split()])
+_PARTS_OF_DRAWINGS: Final = frozenset(_DRAWINGS.split()) - {"svg", "title"}
 _KEPT_ATTRIBUTES: Final = frozenset(_ATTRIBUTES.split())
 _LEFT_OUT: Final = frozenset(_ACTIONS.split())
 _LEFT_OUT_TAGS: Final = frozenset(_ACTIVE.split())
@@ -99,10 +100,15 @@ def _convert_text_area(field: Element, address: str) -> list[Content]:
 def _convert_link(link: Element, address: str) -> list[Content]:
     target = urljoin(address, link.attributes.get("href", "")) if address else ""
     if urlsplit(target).scheme not in ("http", "https"):
-        return [_rebuild("span", link, address)]
+        return [_rebuild("g" if _is_part_of_drawing(link) else "span", link, address)]
     made = _rebuild("a", link, address)
     made.attributes["href"] = target
     return [made]
+
+
+def _is_part_of_drawing(link: Element) -> bool:
+    """Whether a link is around a part of a drawing, such as a node of a graph: HTML in there would hide it."""
+    return any(isinstance(each, Element) and each.tag in _PARTS_OF_DRAWINGS for each in link.children)
 
 
 _CONVERSIONS: Final[dict[str, Callable[[Element, str], list[Content]]]] = {

@@ -81,6 +81,14 @@ def test_a_notebook_stores_bounded_markup_that_can_do_nothing(owner: Lab, path: 
     assert " UTC" in text
 
 
+def test_a_still_without_its_style_says_so_and_keeps_its_words_apart(owner: Lab) -> None:
+    text = explore(owner)._repr_mimebundle_()["text/html"]
+    unstyled = re.sub(r"<[^>]*>", "", re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL))
+    assert "Trust Notebook" in unstyled
+    assert "Session Gateway" in " ".join(unstyled.split())
+    assert ".al-unstyled{display:none}" in text
+
+
 def test_one_pane_is_as_small_as_a_chart(owner: Lab) -> None:
     text = explore(owner)["when"]._repr_mimebundle_()["text/html"]
     assert len(text.encode()) <= MAX_PANE_BYTES

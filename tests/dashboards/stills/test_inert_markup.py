@@ -33,6 +33,7 @@ def write_inert(template: LiteralString, address: str = "") -> str:
         ("<form><textarea>a &lt; b</textarea></form>", '<div><pre class="al-written">a &lt; b</pre></div>'),
         ('<a href="javascript:x()">a</a>', "<span>a</span>"),
         ('<a href="//elsewhere.example">a</a>', "<span>a</span>"),
+        ('<svg><a href="?entity=7"><circle r="5"/></a></svg>', '<svg><g><circle r="5"></circle></g></svg>'),
         ('<image href="https://elsewhere.example/x.png"/>', "<image></image>"),
         ("<blink>a</blink><p hidden>b</p>", "<span>a</span>"),
         ("<p>a<br>b</p></div><p>c", "<p>a<br>b</p><p>c</p>"),
