@@ -9,14 +9,20 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import httpx
 import nbformat
-from playwright.sync_api import Locator, Page
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page
 
+from support.browser import open_profile
+from support.dashboards.windows import PageWatch
 from support.ports import hold_port
 from support.timeouts import WAIT_TIMEOUT_S
 
+THEMES: Final = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
+LIVE: Final = "[data-al-view] > [data-ready]:not([data-ready=''])"
 QUIET = (
     "--ServerApp.ip=127.0.0.1",
     "--IdentityProvider.token=",
@@ -24,18 +30,22 @@ QUIET = (
     "--LabApp.news_url=None",
     "--LabApp.extension_manager=readonly",
     "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    f"--LabApp.app_settings_dir={Path(__file__).parents[2] / 'notebooks' / 'settings'}",
 )
 
 
 @contextmanager
-def serve_jupyter_lab(folder: Path) -> Iterator[str]:
-    """Serve the notebooks of a folder; yields the address of the server."""
+def serve_jupyter_lab(folder: Path, *options: str) -> Iterator[str]:
+    """Serve the notebooks of a folder; yields the address of the server, which remembers nothing of other folders."""
     own = {f"JUPYTER_{name}_DIR": str(folder / f".{name.lower()}") for name in ("CONFIG", "DATA", "RUNTIME")}
     with hold_port() as port:
         command = (sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}")
         with (folder / ".log").open("w") as log:
             process = subprocess.Popen(
-                [*command, f"--notebook-dir={folder}", *QUIET], env={**os.environ, **own}, stdout=log, stderr=log
+                [*command, f"--notebook-dir={folder}", *QUIET, *options],
+                env={**os.environ, **own},
+                stdout=log,
+                stderr=log,
             )
         try:
             _wait_for(f"http://127.0.0.1:{port}/api", process)
@@ -66,26 +76,83 @@ def write_notebook(path: Path, cells: Sequence[str]) -> None:
 
 
 # What is run before the notebook has its kernel is lost, so its state is that of the application, not of an icon.
-_IS_READY = """() => {
-  const notebook = globalThis.jupyterapp?.shell.currentWidget;
-  return notebook?.context?.isReady && notebook.sessionContext?.session?.kernel?.status === "idle";
+_IS_READY = """(name) => {
+  const { context, sessionContext } = globalThis.jupyterapp?.shell.currentWidget ?? {};
+  return context?.isReady && context.path === name && sessionContext?.session?.kernel?.status === "idle";
 }"""
+_SHOW_THEME = "theme => jupyterapp.commands.execute('apputils:change-theme', { theme })"
+_RUN = """async (place) => {
+  const notebook = jupyterapp.shell.currentWidget.content;
+  notebook.activeCellIndex = place;
+  await notebook.scrollToItem(place);
+  await jupyterapp.commands.execute("notebook:run-cell");
+  notebook.widgets[place].node.scrollIntoView();  // a view begins when it is in sight
+  return notebook.widgets[place].model.toJSON().outputs;
+}"""
+_FIND_CELL: Final = "const cell = jupyterapp.shell.currentWidget.content.widgets[place].node;"
+# The body of a function of `cell`, an element of JupyterLab; it returns a line for each fault.
+CUT: Final = Path(__file__).with_name("notebook_outputs.js").read_text()
+_CONTRAST: Final = {"runOnly": ["color-contrast"], "resultTypes": ["violations"]}
+
+
+@contextmanager
+def watch_page(browser: Browser, url: str) -> Iterator[Page]:
+    """Open a window for a JupyterLab at an address; at the end it asked no other host, and did not complain."""
+    with open_profile(browser, viewport={"width": 1400, "height": 1500}) as profile:
+        page = profile.new_page()
+        watched = PageWatch(page)
+        yield page
+        assert watched.list_foreign_requests(url) == []
+        assert watched.complaints == []
 
 
 class NotebookPage:
     """A notebook that is open in a browser."""
 
-    def __init__(self, page: Page, url: str, name: str) -> None:
+    def __init__(self, page: Page, url: str, name: str, *, has_kernel: bool = True) -> None:
         self.page = page
-        page.goto(f"{url}/lab/tree/{name}")
+        page.goto(f"{url}/lab/tree/{name}?reset")  # without the notebooks that were open before
         page.wait_for_selector(".jp-Notebook .jp-Cell")
-        page.wait_for_function(_IS_READY)
+        if has_kernel:
+            page.wait_for_function(_IS_READY, arg=name)
 
     def run(self, number: int) -> Locator:
         """Run a cell, by its number from 1, and wait until it has run; returns its outputs."""
         outputs = self.begin(number)
         self.wait_for_end(number)
         return outputs
+
+    def show_theme(self, theme: str) -> None:
+        """Show JupyterLab `light` or `dark`."""
+        self.page.evaluate(_SHOW_THEME, THEMES[theme])
+        self.page.wait_for_selector(
+            f"body[data-jp-theme-light={'true' if theme == 'light' else 'false'}]", state="attached"
+        )
+
+    def run_by_command(self, number: int) -> list[dict[str, str]]:
+        """Run a cell as the menu does, and wait until it has run; returns the outputs that the notebook stores."""
+        outputs: list[dict[str, str]] = self.page.evaluate(_RUN, number - 1)
+        return outputs
+
+    def list_cut_parts(self, number: int) -> list[str]:
+        """List what of the outputs of a cell is cut off, or transparent."""
+        cut: list[str] = self.page.evaluate(f"place => {{ {_FIND_CELL} {CUT} }}", number - 1)
+        return cut
+
+    def list_faint_texts(self) -> list[str]:
+        """List the words in outputs that differ too little from what is behind them (WCAG 1.4.3)."""
+        found = Axe().run(self.page, context=".jp-Cell-outputArea", options=_CONTRAST).response["violations"]
+        return [f"{node['html'][:160]} {node['failureSummary'][:200]}" for rule in found for node in rule["nodes"]]
+
+    def trust(self) -> None:
+        """Trust the notebook, as a person does who knows its author."""
+        self.page.evaluate("void jupyterapp.commands.execute('notebook:trust')")
+        self.page.locator(".jp-Dialog .jp-mod-accept").click()
+        self.page.wait_for_selector(".jp-Dialog", state="detached")
+
+    def shut_down(self) -> None:
+        """End the kernel."""
+        self.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.shutdown()")
 
     def begin(self, number: int) -> Locator:
         """Begin to run a cell; returns its outputs."""

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator
 
-from support.browser import needs_chromium, open_browser, open_profile
-from support.dashboards.windows import PageWatch
-from support.jupyter_lab import NotebookPage, serve_jupyter_lab, write_notebook
+from support.browser import needs_chromium, open_browser
+from support.jupyter_lab import LIVE, NotebookPage, serve_jupyter_lab, watch_page, write_notebook
 
 pytestmark = needs_chromium
 OPEN = """\
@@ -28,19 +27,13 @@ CELLS = (
     'view["when"]',
     'view.set(source="payments")\nlen(view.rows("when").df())',
 )
-LIVE = "[data-al-view] > [data-ready]:not([data-ready=''])"
 
 
 @pytest.fixture
 def notebook(caches: None, tmp_path: Path) -> Iterator[NotebookPage]:
     write_notebook(tmp_path / "view.ipynb", CELLS)
-    with serve_jupyter_lab(tmp_path) as url, open_browser() as browser, open_profile(browser) as profile:
-        page = profile.new_page()
-        page.set_viewport_size({"width": 1400, "height": 1500})
-        watched = PageWatch(page)
+    with serve_jupyter_lab(tmp_path) as url, open_browser() as browser, watch_page(browser, url) as page:
         yield NotebookPage(page, url, "view.ipynb")
-        assert watched.list_foreign_requests(url) == []
-        assert watched.complaints == []
 
 
 def read_facet(view: Locator, name: str) -> str | None:

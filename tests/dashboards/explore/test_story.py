@@ -9,16 +9,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator
 
-from support.browser import needs_chromium, open_browser, open_profile
-from support.dashboards.windows import PageWatch
-from support.jupyter_lab import NotebookPage, serve_jupyter_lab, write_notebook
-from support.timeouts import WAIT_TIMEOUT_S
+from support.browser import needs_chromium, open_browser
+from support.jupyter_lab import LIVE, NotebookPage, serve_jupyter_lab, watch_page, write_notebook
 
 pytestmark = needs_chromium
 NAME = "story.ipynb"
-LIVE = "[data-al-view] > [data-ready]:not([data-ready=''])"
 CULPRIT = "device-5c1e07d2"
-WAIT_MS = 1_000 * WAIT_TIMEOUT_S
 STORY = (
     "import attestlab\n\nlab = attestlab.demo()",
     'view = lab.explore("risk", days=7)\nview',
@@ -46,14 +42,8 @@ view.state.type""",
 @contextmanager
 def open_notebook(folder: Path) -> Iterator[NotebookPage]:
     """Open the notebook of a folder, which does not complain and asks no other host."""
-    with serve_jupyter_lab(folder) as url, open_browser() as browser, open_profile(browser) as profile:
-        page = profile.new_page()
-        page.set_default_timeout(WAIT_MS)
-        page.set_viewport_size({"width": 1400, "height": 1500})
-        watched = PageWatch(page)
+    with serve_jupyter_lab(folder) as url, open_browser() as browser, watch_page(browser, url) as page:
         yield NotebookPage(page, url, NAME)
-        assert watched.list_foreign_requests(url) == []
-        assert watched.complaints == []
 
 
 def find_culprit_by_clicking(view: Locator) -> None:
