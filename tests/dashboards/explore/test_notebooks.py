@@ -43,11 +43,17 @@ class ServedNotebooks(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def served(caches: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedNotebooks]:
+def browser() -> Iterator[Browser]:
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def served(caches: None, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedNotebooks]:
     folder = tmp_path_factory.mktemp("notebooks")
     for path in NOTEBOOKS:
         copy_without_outputs(path, folder / path.name)
-    with serve_jupyter_lab(folder) as url, open_browser() as browser:
+    with serve_jupyter_lab(folder) as url:
         yield ServedNotebooks(url, browser)
 
 
@@ -78,9 +84,8 @@ def run_and_list_faults(notebook: NotebookPage, number: int) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with open_browser() as browser:
-        yield browser.new_page(viewport={"width": 1400, "height": 800})
+def page(browser: Browser) -> Page:
+    return browser.new_page(viewport={"width": 1400, "height": 800})
 
 
 @pytest.mark.parametrize(("output", "words"), [*CUT_OFF.items(), *((each, "") for each in WHOLE)])
