@@ -248,10 +248,12 @@ def _draw_shape(kind: str, size: int) -> Markup:
 
 
 def _draw_label(node: NodeOut, places: _Places, view: EntityGraphView) -> Markup:
+    """Draw it below its node, and within the graph where that is at an edge."""
     x, y = places[_name(node)]
     label = label_of(Entity(EntityType(node.type), node.id), view.names)
     return html(
-        '<span class="rk-node-label{focus}" style="left:{x}%;top:{y}%" aria-hidden="true">{label}</span>',
+        '<span class="rk-node-label{focus}" style="left:clamp(66px,{x}%,calc(100% - 66px));top:{y}%" '
+        'aria-hidden="true">{label}</span>',
         focus=" rk-focus" if node.distance == 0 else "",
         x=f"{100 * x / WIDTH:.2f}",
         y=f"{100 * (y + 12) / HEIGHT:.2f}",
