@@ -67,7 +67,7 @@ def draw_keys(register: AccessRegister, state: AccessState) -> Markup:
 
 def _draw_row(key: ApiKeyHandle, register: AccessRegister) -> list[Markup]:
     return [
-        html('<b>{name}</b><span class="sub">{prefix}…</span>', name=key.name, prefix=key.prefix),
+        html('<b>{name}</b><span class="sub" data-code>{prefix}…</span>', name=key.name, prefix=key.prefix),
         draw_status(key.status),
         draw_few_scopes(key.scopes),
         html("{who}", who=write_creator(key, register)),
