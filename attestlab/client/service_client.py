@@ -25,7 +25,7 @@ from attestlab.client import service_errors
 from attestlab.client.arguments import show
 from attestlab.client.json_values import encode_body, encode_parameter
 from attestlab.client.pacing import find_pause_s
-from attestlab.client.service_errors import LabClosed, NotSent, SilentService, find_remedy, name_reason, shorten
+from attestlab.client.service_errors import LabClosed, NotSent, SilentService, find_remedy, fit_line, name_reason
 from attestlab.core.errors import (
     AttestLabError,
     AuthInvalid,
@@ -243,7 +243,7 @@ class ServiceClient:
         try:
             return self._http.build_request(method, path, content=content, headers=dict(headers), params=query or None)
         except (httpx.InvalidURL, UnicodeEncodeError, ValueError) as error:
-            raise ValidationFailed(f"{shorten(path)} cannot be sent: {shorten(str(error))}.") from error
+            raise ValidationFailed(f"{fit_line(path)} cannot be sent: {name_reason(error)}.") from error
 
     def _attempt_repeatedly(
         self, request: httpx.Request, is_repeatable: bool, *, is_streamed: bool = False
@@ -299,7 +299,7 @@ class ServiceClient:
             response.close()
             if _origin(onward.url) != _origin(request.url):
                 raise ServiceFailed(
-                    f"{self.place} redirects to {shorten(str(onward.url))}, which is another service. "
+                    f"{self.place} redirects to {fit_line(str(onward.url))}, which is another service. "
                     "Connect to that address if you trust it."
                 )
             request = onward

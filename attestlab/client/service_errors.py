@@ -27,6 +27,7 @@ from attestlab.core.errors import (
     Unavailable,
     ValidationFailed,
 )
+from attestlab.core.short_text import shorten
 
 Error = TypeVar("Error", bound=AttestLabError)
 
@@ -51,6 +52,7 @@ _BY_REASON: dict[object, type[AttestLabError]] = {
     "idempotency_key_reused": IdempotencyKeyReused,
     "in_flight": RequestInFlight,
 }
+_MAX_LINE_CHARACTERS = 120  # of a reason or an address in a message
 _MAX_MESSAGE_CHARACTERS = 2_000
 
 
@@ -138,9 +140,9 @@ def find_remedy(error: Exception) -> str:
 
 def name_reason(error: Exception) -> str:
     """Name the reason of a failure, in at most a line."""
-    return shorten(str(error) or type(error).__name__).rstrip(".")
+    return fit_line(str(error) or type(error).__name__).rstrip(".")
 
 
-def shorten(text: str, limit: int = 120) -> str:
-    """Shorten a text to a line."""
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+def fit_line(text: str) -> str:
+    """Cut a reason or an address to what a message has room for."""
+    return shorten(text, _MAX_LINE_CHARACTERS)

@@ -81,7 +81,6 @@ class SharingAnswers(Answers):
         self._window = SharingWindow(lab, common.loads)
         self._waits: set[asyncio.Future[object]] = set()
         self._rights: asyncio.Task[Rights] | None = None
-        self._rights_until = inf  # while they are read
 
     def forget(self, pane: AnyPane, state: Any) -> None:
         super().forget(pane, state)
@@ -118,9 +117,9 @@ class SharingAnswers(Answers):
             AuthInvalid: their session has ended.
             VerbCancelled: `cancel` was called before they were read.
         """
-        if self._rights is None or self._rights_until < self._common.now():
-            self._rights, self._rights_until = asyncio.ensure_future(self._read_rights()), inf
         reading = self._rights
+        if reading is None or (reading.done() and self._window.rights_until < self._common.now()):
+            reading = self._rights = asyncio.ensure_future(self._read_rights())
         if await self._wait_for(reading) is not None and self._rights is reading:
             self._rights = None  # the next pane, and Retry, read them again
         return reading.result()
@@ -129,9 +128,7 @@ class SharingAnswers(Answers):
         """Ask the service in threads apart, so that a click does not wait behind the loads of others twice."""
         call = VerbCall(asyncio.get_running_loop())
         work = partial(call.run, self._window.find_rights)
-        rights = await asyncio.get_running_loop().run_in_executor(_RIGHTS_THREADS, work)
-        self._rights_until = self._window.rights_until
-        return rights
+        return await asyncio.get_running_loop().run_in_executor(_RIGHTS_THREADS, work)
 
     async def _wait_for(self, other: asyncio.Task[object]) -> BaseException | None:
         """Wait for a task, and return its error: the load of another window, whose errors are not this person's.

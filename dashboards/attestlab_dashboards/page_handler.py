@@ -6,7 +6,7 @@ Panel looks at the files of all of its components for each document, which takes
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import cast
+from typing import Final, cast
 
 from bokeh.embed.util import RenderItem
 from bokeh.server.session import ServerSession
@@ -15,6 +15,10 @@ from panel.io.resources import LOCAL_DIST, Resources, bundle_resources, patch_mo
 from panel.io.server import DocHandler, html_page_for_render_items
 from panel.io.state import set_curdoc, state
 from tornado.web import authenticated
+
+_PLACE: Final = "bokeh-absolute-url"
+_Tags = tuple[str, str]
+"""The tags of the scripts, and of the styles."""
 
 
 class PageHandler(DocHandler):
@@ -45,11 +49,19 @@ class PageHandler(DocHandler):
             template_variables=document.template_variables | {"dist_url": dist_url, "theme_name": config.theme},
         )
 
-    def _find_bundle(self, session: ServerSession) -> tuple[str, str]:
-        """Find the tags of the scripts and of the styles, whose addresses are relative to that of the page."""
-        known: dict[str | None, tuple[str, str]] = self.application.settings["bundles"]
+    def _find_bundle(self, session: ServerSession) -> _Tags:
+        """Find the tags, whose addresses are relative to that of the page.
+
+        A client may name another place for them, which Panel follows; such tags are for its request alone.
+        """
+        if _PLACE in self.request.arguments:
+            return self._bundle(session)
+        known: dict[str | None, _Tags] = self.application.settings["bundles"]
         if state.rel_path not in known:
-            resources = Resources.from_bokeh(self.application.resources())  # type: ignore[no-untyped-call]  # Panel's
-            scripts, styles = bundle_resources(session.document.roots, resources)
-            known[state.rel_path] = (scripts, styles)
+            known[state.rel_path] = self._bundle(session)
         return known[state.rel_path]
+
+    def _bundle(self, session: ServerSession) -> _Tags:
+        resources = Resources.from_bokeh(self.application.resources())  # type: ignore[no-untyped-call]  # Panel's
+        scripts, styles = bundle_resources(session.document.roots, resources)
+        return scripts, styles

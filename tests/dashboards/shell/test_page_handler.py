@@ -13,7 +13,7 @@ from panel.io.server import DocHandler
 from attestlab_dashboards import page_handler, server
 from attestlab_dashboards.configuration import Configuration
 from attestlab_dashboards.page_list import PAGES
-from attestlab_dashboards.server import build_application
+from attestlab_dashboards.server import DashboardApplication, build_application
 from attestlab_dashboards.service import PersonalDoor
 from attestlab_dashboards.sessions import BrowserSessions
 from attestlab_dashboards.sign_in import COOKIE
@@ -26,26 +26,27 @@ NAMES = re.compile(r'"token":"[^"]+"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}
 """What differs between two documents of one page: the token, and the names of its elements and models."""
 
 
-def open_pages(*paths: str) -> list[httpx.Response]:
-    """Ask one server for documents, one after another, as a signed-in person."""
+def open_pages(*paths: str) -> tuple[DashboardApplication, list[httpx.Response]]:
+    """Ask a server for documents, one after another, as a signed-in person; returns also its application."""
     sessions = BrowserSessions()
     cookie = sessions.begin(cast(PersonalDoor, QuietDoor()), FACTS, address="")
 
-    async def ask() -> list[httpx.Response]:
+    async def ask() -> tuple[DashboardApplication, list[httpx.Response]]:
+        application = build_application(CONFIGURATION, sessions, Throttle(60))
         async with (
-            serve_here(build_application(CONFIGURATION, sessions, Throttle(60))) as url,
+            serve_here(application) as url,
             httpx.AsyncClient(base_url=url, cookies={COOKIE: cookie}) as browser,
         ):
-            return [await browser.get(f"/dash/{path}") for path in paths]
+            return application, [await browser.get(f"/dash/{path}") for path in paths]
 
     return asyncio.run(ask())
 
 
 def test_a_document_is_what_panel_would_write(monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [page.path for page in PAGES]
-    ours = open_pages(*paths)
+    _, ours = open_pages(*paths)
     monkeypatch.setattr(server, "PageHandler", DocHandler)
-    theirs = open_pages(*paths)
+    _, theirs = open_pages(*paths)
 
     assert [NAMES.sub("", each.text) for each in ours] == [NAMES.sub("", each.text) for each in theirs]
     assert {each.headers["Content-Type"] for each in ours} == {each.headers["Content-Type"] for each in theirs}
@@ -60,10 +61,18 @@ def test_scripts_and_styles_are_looked_for_once(monkeypatch: pytest.MonkeyPatch)
         return real(*arguments)
 
     monkeypatch.setattr(page_handler, "bundle_resources", bundle)
-    found = open_pages("risk", "log", "risk")
+    _, found = open_pages("risk", "log", "risk")
 
     assert len(looked) == 1
     assert len({each.text.count("<script") for each in found}) == 1
+
+
+def test_what_a_client_calls_the_place_of_a_page_is_not_kept() -> None:
+    places = [f"risk?bokeh-absolute-url=/{number}/dash/risk" for number in range(3)]
+    application, found = open_pages(*places, "risk")
+
+    assert len(application.settings["bundles"]) == 1
+    assert [f'"/{number}/' in each.text for number, each in enumerate(found)] == [True, True, True, False]
 
 
 def test_a_document_needs_a_session() -> None:
