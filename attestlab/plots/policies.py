@@ -40,7 +40,7 @@ def draw_flips(report: SimulationOut, *, title: str | None = None) -> Chart:
     >>> chart = plots.draw_flips(report)
     """
     require_answer(report, SimulationOut, name="report", made_by="policy.simulate()")
-    title = title or f"{report.policy.name}: what changes in {report.decided:,} decisions"
+    title = f"{report.policy.name}: what changes in {report.decided:,} decisions" if title is None else title
     counts: dict[str, dict[str, int]] = {}
     for flip in report.flips:
         name = ", ".join("none" if each is None else str(each) for each in flip.segments.values()) or "all"
@@ -73,7 +73,7 @@ def draw_rules(report: SimulationOut, *, title: str | None = None) -> Chart:
     >>> chart = plots.draw_rules(lab.policies["Employment checks"].simulate(until="2026-11-02"))
     """
     require_answer(report, SimulationOut, name="report", made_by="policy.simulate()")
-    title = title or f"{report.policy.name}: what its rules match in {report.decided:,} decisions"
+    title = f"{report.policy.name}: what its rules match in {report.decided:,} decisions" if title is None else title
     if not report.rules:
         return write_nothing("The policy has no rules.", title=title)
     ordered = sorted(report.rules, key=lambda each: each.priority)
@@ -103,7 +103,7 @@ def draw_sweep(sweep: Sequence[SweptOut], what: str = "changes", *, title: str |
     """
     points = _require_sweep(sweep)
     require_choice(what, SWEPT, name="what")
-    title = title or "What each value of the threshold would decide"
+    title = "What each value of the threshold would decide" if title is None else title
     if not points:
         return write_nothing("No decision has a value of the threshold.", title=title)
     if len(points[0].values) == 2:

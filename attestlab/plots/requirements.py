@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
 
 import pandas as pd
 from pydantic import BaseModel
@@ -30,6 +31,78 @@ def require_frame(value: object, *, name: str) -> pd.DataFrame:
             f"The column {texts[0]!r} of {name} has no numbers. Draw counts: {name}.groupby(...).size().unstack()."
         )
     return value
+
+
+def require_steps(value: object, numbers: str, *, name: str) -> pd.DataFrame:
+    """Require a pandas frame of times `at`, a text `series` and a column of numbers.
+
+    Raises:
+        ValidationFailed: it is something else, a column is missing, or `at` has no times.
+    """
+    frame = require_columns(value, {"at", "series", numbers}, name=name)
+    require_frame(frame[[numbers]], name=name)
+    try:
+        return frame.assign(at=pd.to_datetime(frame["at"], utc=True, format="mixed"))
+    except (TypeError, ValueError, OverflowError):
+        raise ValidationFailed(
+            f"The column 'at' of {name} has no times. Pass what date_trunc('day', occurred_at) as at gives."
+        ) from None
+
+
+def require_columns(value: object, columns: Collection[str], *, name: str) -> pd.DataFrame:
+    """Require a pandas frame that has these columns, or no rows.
+
+    Raises:
+        ValidationFailed: it is something else, or lacks one.
+    """
+    if not isinstance(value, pd.DataFrame):
+        return require_frame(value, name=name)
+    missing = sorted(set(columns) - set(value.columns))
+    if missing and len(value):
+        raise ValidationFailed(f"{name} has no column {missing[0]!r}. It needs {', '.join(sorted(columns))}.")
+    return value.reindex(columns=[*value.columns, *missing])
+
+
+def require_names(value: object, *, name: str) -> tuple[object, ...]:
+    """Require names of rows or series.
+
+    Raises:
+        ValidationFailed: it is something else.
+    """
+    if isinstance(value, str) or not isinstance(value, Collection):
+        raise ValidationFailed(f"{name} is a {type(value).__name__}. Pass a list of names, such as ['critical'].")
+    return tuple(value)
+
+
+def require_window(value: object, *, name: str) -> tuple[datetime, datetime] | None:
+    """Require None, or the first time of a chart and its end.
+
+    Raises:
+        ValidationFailed: it is something else, or ends before it begins.
+    """
+    match value:
+        case None:
+            return None
+        case (datetime() as first, datetime() as end) if isinstance(value, tuple):
+            window = (_to_utc(first), _to_utc(end))
+            if window[0] < window[1]:
+                return window
+    raise ValidationFailed(f"{name} is no window. Pass two times, the first and the end: (since, until).")
+
+
+def require_angle(value: object, *, name: str) -> float:
+    """Require degrees from -360 to 360.
+
+    Raises:
+        ValidationFailed: it is something else.
+    """
+    if not isinstance(value, int | float) or not -360 <= value <= 360:
+        raise ValidationFailed(f"{name} is no angle. Pass degrees from -360 to 360, such as 90.")
+    return value
+
+
+def _to_utc(at: datetime) -> datetime:
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
 
 
 def require_words(value: object, *, name: str) -> pd.DataFrame:

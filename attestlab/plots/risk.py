@@ -102,7 +102,7 @@ def draw_drift(drift: DriftOut, *, title: str | None = None) -> Chart:
     >>> chart = plots.draw_drift(lab.signals.drift(since="2026-10-26", until="2026-11-02"))
     """
     require_answer(drift, DriftOut, name="drift", made_by="lab.signals.drift()")
-    title = title or f"Drift of scores, {drift.since:%-d %b} to {drift.until:%-d %b %Y}"
+    title = f"Drift of scores, {drift.since:%-d %b} to {drift.until:%-d %b %Y}" if title is None else title
     measured = [each for each in drift.items if each.psi is not None]
     if not measured:
         return write_nothing("No kind has the 500 signals in both windows that a comparison needs.", title=title)
@@ -141,7 +141,11 @@ def draw_curve(report: RiskSimulationOut, what: str = "cost", *, title: str | No
     require_answer(report, RiskSimulationOut, name="report", made_by="lab.signals.simulate(...)")
     require_choice(what, CURVES, name="what")
     swept = report.threshold
-    title = title or ("What a threshold would do" if swept is None else f"{swept.rule_id}: {swept.attribute}")
+    title = (
+        ("What a threshold would do" if swept is None else f"{swept.rule_id}: {swept.attribute}")
+        if title is None
+        else title
+    )
     if swept is None or not report.curve:
         return write_nothing("No rule compares a number of labelled signals, so there is no curve.", title=title)
     lines, ylabel = _read_curve(report, what)
@@ -168,7 +172,7 @@ def draw_risk_rules(report: RiskSimulationOut, *, title: str | None = None) -> C
     >>> chart = plots.draw_risk_rules(lab.signals.simulate([{"id": "high", "when": high}], since="2026-10-26"))
     """
     require_answer(report, RiskSimulationOut, name="report", made_by="lab.signals.simulate(...)")
-    title = title or f"What each rule escalates of {report.signals:,} signals"
+    title = f"What each rule escalates of {report.signals:,} signals" if title is None else title
     if not report.rules:
         return write_nothing("The simulation has no rules.", title=title)
     counts = {

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
 from attestlab.plots.look import write_nothing
-from attestlab.plots.requirements import require_choice, require_frame
+from attestlab.plots.requirements import (
+    require_choice,
+    require_columns,
+    require_frame,
+    require_names,
+    require_steps,
+    require_window,
+)
 from attestlab.plots.tables import draw_columns, draw_times
 
 if TYPE_CHECKING:
@@ -25,8 +32,13 @@ STEPS: Final = {"hour": "%-d %b %H:00", "day": "%-d %b", "week": "%-d %b", "mont
 _FREQUENCIES: Final = {"hour": "h", "day": "D", "week": "7D", "month": "MS"}
 _YEAR_DAYS: Final = 365
 
+Window = tuple[datetime, datetime]
+"""The first time of a chart, and its end."""
 
-def draw_volume(counts: pd.DataFrame, *, every: str, title: str, order: Sequence[str] = ()) -> Chart:
+
+def draw_volume(
+    counts: pd.DataFrame, *, every: str, title: str, order: Sequence[str] = (), window: Window | None = None
+) -> Chart:
     """Draw how many signals there were in each step of time, by series.
 
     Args:
@@ -35,21 +47,22 @@ def draw_volume(counts: pd.DataFrame, *, every: str, title: str, order: Sequence
         title: above the chart.
         order: the series from the most usual to the one to see first; by default the largest first, of which all but
             four are `others`.
+        window: the first time and the end of the chart; by default those of the signals.
 
     Returns:
         Stacked columns, from left to right in time.
 
     Raises:
-        ValidationFailed: `counts` is no frame, or `every` is another word.
+        ValidationFailed: `counts` is no such frame, `every` is another word, `order` no list, or `window` no window.
 
     >>> from attestlab import plots
     >>> query = "select date_trunc('day', occurred_at) as at, source as series, count(*) as n from this group by all"
     >>> chart = plots.draw_volume(lab.signals.sql(query).df(), every="week", title="Signals by source")
     """
-    table = spread_series(counts, every=every, values="n")
+    table = spread_series(counts, every=every, values="n", window=window)
     if table.empty:
         return write_nothing(NO_SIGNALS, title=title)
-    known = [name for name in order if name in table.columns]
+    known = [name for name in require_names(order, name="order") if name in table.columns]
     table = table[known] if known else gather_others(table)
     return draw_columns(_name_steps(table, every), title=title, ylabel=f"signals per {every}", rot=90, loud=LOUD)
 
@@ -73,7 +86,8 @@ def draw_severities(counts: pd.DataFrame, *, title: str) -> Chart:
     >>> counts = pandas.DataFrame({"series": ["login", "login"], "severity": ["normal", "critical"], "n": [40, 3]})
     >>> chart = plots.draw_severities(counts, title="Severity by source")
     """
-    require_frame(counts[["n"]] if isinstance(counts, pd.DataFrame) and "n" in counts else counts, name="counts")
+    counts = require_columns(counts, {"series", "severity", "n"}, name="counts")
+    require_frame(counts[["n"]], name="counts")
     if counts.empty:
         return write_nothing(NO_SIGNALS, title=title)
     table = counts.pivot_table(index="series", columns="severity", values="n", aggfunc="sum", fill_value=0)
@@ -105,9 +119,7 @@ def draw_scores(scores: pd.DataFrame, *, every: str, title: str) -> Chart:
     >>> chart = plots.draw_scores(scores, every="day", title="Scores of logins")
     """
     require_choice(every, STEPS, name="every")
-    require_frame(
-        scores[["score"]] if isinstance(scores, pd.DataFrame) and "score" in scores else scores, name="scores"
-    )
+    scores = require_steps(require_columns(scores, {"n"}, name="scores"), "score", name="scores")
     if scores.empty:
         return write_nothing(NO_SIGNALS, title=title)
     largest = (
@@ -118,22 +130,31 @@ def draw_scores(scores: pd.DataFrame, *, every: str, title: str) -> Chart:
     return draw_times(lines.rename_axis(columns=None), title=title, ylabel=f"score per {every}")
 
 
-def spread_series(rows: pd.DataFrame, *, every: str, values: str) -> pd.DataFrame:
+def spread_series(rows: pd.DataFrame, *, every: str, values: str, window: Window | None = None) -> pd.DataFrame:
     """Spread rows of step and series into a row for each step and a column for each series.
 
-    Steps without rows are zero.
+    Steps without rows are zero: those between the first and the last row, or all of a window.
 
     Raises:
-        ValidationFailed: `rows` is no frame, or `every` is another word.
+        ValidationFailed: `rows` is no such frame, `every` is another word, or `window` no window.
     """
     require_choice(every, STEPS, name="every")
-    require_frame(rows[[values]] if isinstance(rows, pd.DataFrame) and values in rows else rows, name="counts")
+    rows, window = require_steps(rows, values, name="counts"), require_window(window, name="window")
     if rows.empty:
         return pd.DataFrame()
     starts = begin_steps(rows["at"], every)
     table = rows.assign(at=starts).pivot_table(index="at", columns="series", values=values, aggfunc="sum", fill_value=0)
-    whole = pd.date_range(table.index[0], table.index[-1], freq=_FREQUENCIES[every])
+    first, last = _find_ends(table.index, every, window)
+    whole = pd.date_range(first, last, freq=_FREQUENCIES[every])
     return table.reindex(whole, fill_value=0).astype("int64")
+
+
+def _find_ends(steps: pd.Index, every: str, window: Window | None) -> tuple[pd.Timestamp, pd.Timestamp]:
+    """Find the first and the last step: of a window, whose end is the first time after it, or of the rows."""
+    if window is None:
+        return steps[0], steps[-1]
+    first, last = begin_steps(pd.Series([window[0], window[1] - timedelta(microseconds=1)]), every)
+    return min(first, steps[0]), max(last, steps[-1])
 
 
 def begin_steps(times: pd.Series, every: str) -> pd.Series:
@@ -162,9 +183,3 @@ def _name_steps(table: pd.DataFrame, every: str) -> pd.DataFrame:
     is_long = (table.index[-1] - table.index[0]).days >= _YEAR_DAYS and every != "month"
     form = STEPS[every].replace("%b", "%b %Y") if is_long else STEPS[every]
     return table.set_axis([f"{at:{form}}" for at in table.index]).rename_axis(columns=None)
-
-
-def choose_step(since: datetime, until: datetime) -> str:
-    """Choose the step of a window that makes at most some 130 columns."""
-    days = (until - since).total_seconds() / 86_400
-    return "hour" if days <= 3 else "day" if days <= 120 else "week" if days <= 900 else "month"

@@ -25,7 +25,7 @@ from attestlab.plots.look import (
     thin_ticks,
     write_nothing,
 )
-from attestlab.plots.requirements import require_frame, require_series, require_words
+from attestlab.plots.requirements import require_angle, require_frame, require_names, require_series, require_words
 
 if TYPE_CHECKING:
     from attestlab.plots.look import Chart
@@ -67,7 +67,7 @@ def draw_days(counts: pd.DataFrame, *, title: str, ylabel: str) -> Chart:
 
 
 def draw_columns(
-    counts: pd.DataFrame, *, title: str, ylabel: str, rot: int = 0, loud: Collection[object] = ()
+    counts: pd.DataFrame, *, title: str, ylabel: str, rot: float = 0, loud: Collection[object] = ()
 ) -> Chart:
     """Draw counts as stacked columns: one column for each row, one colour for each series.
 
@@ -84,7 +84,7 @@ def draw_columns(
         The columns, from left to right in the order of the rows.
 
     Raises:
-        ValidationFailed: `counts` is no frame of numbers.
+        ValidationFailed: `counts` is no frame of numbers, `rot` no angle, or `loud` no list.
 
     >>> import pandas
     >>> from attestlab import plots
@@ -94,6 +94,7 @@ def draw_columns(
     """
     if require_frame(counts, name="counts").empty:
         return write_nothing(_NO_ROWS, title=title)
+    loud, rot = require_names(loud, name="loud"), require_angle(rot, name="rot")
     usual = SERIES[-len(counts.columns) :] if len(counts.columns) > 1 else [BLUE]
     colours = [RED if name in loud else usual[place % len(usual)] for place, name in enumerate(counts.columns)]
     columns = hvPlot(_drop_names(counts)).bar(stacked=True, color=colours, rot=rot, group_label=SERIES_LABEL)
@@ -114,7 +115,7 @@ def draw_bars(values: pd.Series, *, title: str, xlabel: str, loud: Collection[ob
         The bars with their numbers.
 
     Raises:
-        ValidationFailed: `values` is no series of numbers.
+        ValidationFailed: `values` is no series of numbers, or `loud` no list.
 
     >>> from attestlab import plots
     >>> kinds = lab.sql("select schema_id, count(*) as n from attestations group by all order by n desc").df()
@@ -122,6 +123,7 @@ def draw_bars(values: pd.Series, *, title: str, xlabel: str, loud: Collection[ob
     """
     if require_series(values, name="values").empty:
         return write_nothing(_NO_ROWS, title=title)
+    loud = require_names(loud, name="loud")
     top = float(values.max()) or 1.0
     rows = list(enumerate(values.items()))
     drawn = hv.Labels([(float(value) + top * 0.015, -row, f"{value:,.6g}") for row, (_, value) in rows]).opts(

@@ -153,6 +153,25 @@ def test_a_chart_of_volume_counts_every_signal_of_its_window(lab: Lab) -> None:
         assert chart.dframe()["value"].sum() == counted
 
 
+def test_a_chart_of_volume_has_every_step_of_its_window(lab: Lab) -> None:
+    chart: Any = lab.signals.plot(by="source", since="2026-10-01", until="2026-11-05", source="login", min_score=90)
+
+    assert list(dict.fromkeys(chart.dframe()["index"]))[::34] == ["1 Oct", "4 Nov"]
+
+
+def test_a_chart_counts_what_its_filters_leave(lab: Lab) -> None:
+    window = "occurred_at >= '2026-10-01 00:00Z' and occurred_at < '2026-11-01 00:00Z'"
+    left = len(lab.sql(f"select id from signals where source = 'login' and score between 50 and 90 and {window}"))
+
+    chart: Any = lab.signals.plot(
+        by="severity", since="2026-10-01", until="2026-11-01", source="login", min_score=50, max_score=90
+    )
+
+    assert left > 0
+    assert chart.dframe()["value"].sum() == left
+    assert "Signals by severity, login, scores 50 to 90, 1 Oct to 1 Nov 2026" in texts_of(chart)
+
+
 def test_a_window_without_signals_says_so(lab: Lab) -> None:
     for what in ("volume", "scores", "severities"):
         chart = lab.signals.plot(what, by="source", since="2001-01-01", until="2001-01-09")
@@ -167,6 +186,10 @@ def test_a_window_without_signals_says_so(lab: Lab) -> None:
         ({"by": ["source"]}, "by is a list."),
         ({"every": "minute"}, "every is 'minute'. Choose one of: hour, day, week, month."),
         ({"since": "2026-13-01"}, "2026-13-01"),
+        ({"sauce": "login"}, "plot has no filter 'sauce'. Did you mean source? It has source, signal_type,"),
+        ({"source": ["login"]}, "source is a list."),
+        ({"min_score": 101}, "min_score is 101. Pass a whole number from 0 to 100."),
+        ({"max_score": "high"}, "max_score is 'high'. Pass a whole number from 0 to 100."),
         ({"since": "2026-11-02", "until": "2026-11-02"}, "Pass an earlier since."),
         ({"since": "2026-01-01", "until": UNTIL, "every": "hour"}, "more than 400. Pass every='day'."),
     ],

@@ -36,6 +36,7 @@ from attestlab.client.collections.filters import (
     AuditFilterArgs,
     CaseFilterArgs,
     ChallengeFilterArgs,
+    ChartFilterArgs,
     ComplianceFilterArgs,
     DecisionFilterArgs,
     InboxFilterArgs,
@@ -1160,6 +1161,7 @@ class AsyncSignalNoun:
         since: When | None = None,
         until: When | None = None,
         every: str | None = None,
+        **filters: Unpack[ChartFilterArgs],
     ) -> Chart:
         """Draw the signals over time; the service counts them, so that a million costs little."""
     async def record_event(

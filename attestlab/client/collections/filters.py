@@ -122,6 +122,17 @@ class SignalFilterArgs(TypedDict, total=False):
     until: When | None
 
 
+class ChartFilterArgs(TypedDict, total=False):
+    """Filters of the signals in a chart: texts are equal, scores are whole numbers from 0 to 100, inclusive."""
+
+    source: str | None
+    signal_type: str | None
+    entity_type: str | None
+    entity_id: str | None
+    min_score: int | None
+    max_score: int | None
+
+
 class CaseFilterArgs(TypedDict, total=False):
     """Filters of cases."""
 
