@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from attestlab.client.cards import CardRow, CardTone, draw_card, join, write_code, write_time
 from attestlab.core.counting import plural
-from attestlab.core.errors import AttestLabError, PermissionDenied
+from attestlab.core.errors import AttestLabError, AuthRequired, PermissionDenied
 
 if TYPE_CHECKING:
     from attestlab.client.handles.base import Handle
@@ -57,6 +58,8 @@ _START: Final = (
     "lab.webhooks.event_types()",
 )
 
+_PUBLIC_MOVES: Final = ("lab.log.explore()", "lab.log[-1]", 'lab.verify("bundle.json")')
+
 Read = Callable[[], Iterable[CardRow]]
 
 
@@ -70,8 +73,17 @@ class LabReads(NamedTuple):
 
 
 def draw_lab(lab: LabReads, place: str) -> str:
-    """Draw the card of a lab, which it reads."""
+    """Draw the card of a lab, which it reads; without an API key that is the log, which is public."""
     counts: dict[str, int] = {}
+    lab = lab._replace(me=cache(lab.me))
+    try:
+        lab.me()
+    except AuthRequired:
+        rows = collect_rows(lambda: _name_moment(lab))
+        key = CardRow("API key", "none: attestlab.connect(url, api_key) shows a tenant")
+        return draw_place(place, [*rows, key, *_list_moves(_PUBLIC_MOVES)])
+    except AttestLabError:
+        pass  # a line says why
     rows = collect_rows(lambda: _count_contents(lab, counts), lambda: _name_moment(lab), lambda: _name_caller(lab))
     return draw_place(place, [*rows, *_list_moves(choose_moves(counts))])
 

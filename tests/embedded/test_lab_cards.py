@@ -158,7 +158,8 @@ def test_without_a_key_the_cards_show_what_is_public(running: ServerProcess) -> 
         shown, log, issuers = (read_lines(each._repr_html_()) for each in (lab, lab.log, lab.issuers))
 
     assert "signed" in shown["Log"]
-    assert "X-API-Key" in shown["Not read"]
+    assert "attestlab.connect(url, api_key)" in shown["API key"]
+    assert shown["Next"].startswith("lab.log.explore()")
     assert "signed" in log["Count"]
     assert "X-API-Key" in issuers["Not read"]
 

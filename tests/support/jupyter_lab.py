@@ -102,8 +102,8 @@ def watch_page(browser: Browser, url: str) -> Iterator[Page]:
         page = profile.new_page()
         watched = PageWatch(page)
         yield page
-        assert watched.list_foreign_requests(url) == []
-        assert watched.complaints == []
+        assert not watched.list_foreign_requests(url), watched.list_foreign_requests(url)
+        assert not watched.complaints, watched.complaints
 
 
 class NotebookPage:

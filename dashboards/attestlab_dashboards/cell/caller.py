@@ -15,6 +15,8 @@ from attestlab_dashboards.facts import read_facts
 from attestlab_dashboards.pages import AnyPage, Facts
 
 _PUBLIC: Final = frozenset({"log"})  # the pages of which a caller without a credential sees a part
+ANYONE: Final = Facts("anyone", "", "the public log", "", "notebook", frozenset(), frozenset())
+"""A caller without a credential."""
 
 
 class BorrowedDoor:
@@ -60,4 +62,4 @@ def read_caller(lab: Lab, page: AnyPage) -> Facts:
                 f"The page {page.name} needs an API key. Connect with one, attestlab.connect(url, api_key), or explore "
                 'the log: lab.explore("log").'
             ) from None
-        return Facts("anyone", "", "the public log", "", "notebook", frozenset(), frozenset())
+        return ANYONE

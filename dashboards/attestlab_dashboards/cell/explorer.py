@@ -21,13 +21,14 @@ from attestlab.core.errors import NotFound, PermissionDenied, ValidationFailed
 from attestlab.core.short_text import MAX_REPR_CHARACTERS, shorten
 from attestlab.core.suggestions import find_nearest
 from attestlab_dashboards.cell import views_loop
-from attestlab_dashboards.cell.caller import open_lab, read_caller
+from attestlab_dashboards.cell.caller import ANYONE, open_lab, read_caller
 from attestlab_dashboards.cell.display import CellDisplay
 from attestlab_dashboards.cell.page import CellPage
 from attestlab_dashboards.cell.script import ScriptPart, write_script
 from attestlab_dashboards.cell.settings import apply_settings, show
 from attestlab_dashboards.explore_call import write_explore_call
 from attestlab_dashboards.lake_query import LakeQuery, write_python
+from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.page_list import PAGES
 from attestlab_dashboards.pages import AnyPage, AnyPane, AnyRows, Facts
 from attestlab_dashboards.state import PageState
@@ -88,20 +89,28 @@ class Explorer(CellDisplay, param.Parameterized):
 
         Raises:
             ValidationFailed: there is no such pane, or it has no rows.
-            PermissionDenied: the caller of the lab may not see it.
+            PermissionDenied: the caller of the lab may not see it, or has no API key for its query.
         """
         found = self._find_pane(pane)
         if found.export is None:
             raise ValidationFailed(f"The pane {quote(pane)} has no rows. These have: {self._list('export')}.")
-        return found.export(self._lab, self.state)
+        rows = found.export(self._lab, self.state)
+        if isinstance(rows, Rows) and self._facts is ANYONE:
+            raise PermissionDenied(
+                f"The rows of {found.key} are counted for callers with an API key: attestlab.connect(url, api_key)."
+            )
+        return rows
 
     def sql(self, pane: str) -> str:
         """Return the query that gives the rows of a pane, for `lab.sql`.
 
         Raises:
             ValidationFailed: there is no such pane, or its rows are computed by other verbs, which `python` shows.
+            PermissionDenied: the lab has no API key, without which no query runs.
         """
         query = self._compose_sql(self._find_pane(pane))
+        if query is None and self._facts is ANYONE:
+            raise PermissionDenied("The service runs queries for callers with an API key. Use view.rows instead.")
         if query is None:
             raise ValidationFailed(
                 f"The pane {quote(pane)} is no query. See view.python({pane!r}). These are queries: "
@@ -197,7 +206,9 @@ class Explorer(CellDisplay, param.Parameterized):
             return False
 
     def _compose_sql(self, pane: AnyPane) -> str | None:
-        """Compose the query of the rows of a pane; of one without rows, the query that it draws."""
+        """Compose the query of the rows of a pane; of one without rows, the query that it draws; of anyone's, none."""
+        if self._facts is ANYONE:
+            return None
         try:
             rows = None if pane.export is None or pane.copy_sql is None else pane.export(self._lab, self.state)
         except NotFound:  # nothing to compare with, for instance
@@ -206,8 +217,16 @@ class Explorer(CellDisplay, param.Parameterized):
         return pane.compose_sql(self.state) if query is None else query.to_sql()
 
     def _compose_python(self, pane: AnyPane) -> str | None:
-        sql = None if pane.copy_python is not None else self._compose_sql(pane)
-        return pane.compose_python(self.state) if sql is None else write_python(sql)
+        if pane.copy_python is not None:
+            return pane.compose_python(self._name_shown())
+        sql = self._compose_sql(pane)
+        return None if sql is None else write_python(sql)
+
+    def _name_shown(self) -> PageState:
+        """Name in the state what the page chooses for a caller who lists nothing: the newest entry of the log."""
+        state: PageState = self.state
+        is_chosen = self._facts is ANYONE and isinstance(state, LogState) and not state.find
+        return state.replace(find=str(len(self._lab.log) - 1)) if is_chosen else state
 
     def __setattr__(self, name: str, value: object) -> None:
         if name == "state":

@@ -11,7 +11,7 @@ import attestlab
 from attestlab import Bundle, Lab, Reason, TrustPolicy, Verdict
 from attestlab.attestations.verification.steps import StepResult
 from attestlab.client.handles.log import EntryHandle
-from attestlab.core.errors import NotFound, PermissionDenied, ProofInvalid, SignatureInvalid
+from attestlab.core.errors import AuthRequired, NotFound, PermissionDenied, ProofInvalid, SignatureInvalid
 from attestlab_dashboards.log.merkle_layout import AuditPath
 from attestlab_dashboards.log.proof_reading import BundleDocument, read_path
 from attestlab_dashboards.log.state import Flip, LogState
@@ -135,6 +135,8 @@ def _fetch_document(lab: Lab, subject: Subject) -> tuple[BundleDocument, str]:
         return lab.attestations.bundle(subject.attestation_id).document, ""
     except NotFound:
         return _fetch_public_proof(lab, entry), "It belongs to another tenant, which alone can export its bundle."
+    except AuthRequired:
+        return _fetch_public_proof(lab, entry), "A bundle is exported with an API key of its tenant."
     except PermissionDenied as error:
         return _fetch_public_proof(lab, entry), error.message
 

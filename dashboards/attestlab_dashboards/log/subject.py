@@ -8,8 +8,9 @@ from typing import Final
 
 from attestlab import Lab, Status
 from attestlab.client.handles.log import EntryHandle
-from attestlab.core.errors import NotFound, PermissionDenied
+from attestlab.core.errors import NotFound
 from attestlab.portal.rules import SearchKind, parse_search
+from attestlab_dashboards.log.public_reads import NO_RIGHTS
 from attestlab_dashboards.log.state import LogState
 
 MINTED: Final = "attestation.minted"
@@ -75,7 +76,7 @@ def find_subject(lab: Lab, state: LogState) -> Subject:
 def _find_newest(lab: Lab) -> Subject:
     try:
         newest = next(lab.attestations.list(limit=1), None)
-    except PermissionDenied:
+    except NO_RIGHTS:
         newest = None
     if newest is not None:
         return Subject("", lab.log.entry(newest.log_index))
@@ -101,7 +102,7 @@ def _prefer_own(lab: Lab, entry: EntryHandle, digest: str) -> Subject:
     try:
         own = list(lab.attestations.list(document_hash=digest, limit=MAX_TWINS + 1))
         best = next(lab.attestations.list(document_hash=digest, status=Status.VALID.value, limit=1), None)
-    except PermissionDenied:
+    except NO_RIGHTS:
         own, best = [], None
     if not own:
         return Subject(DOCUMENT, entry, file=digest)
@@ -119,7 +120,10 @@ def _find_by_id(lab: Lab, attestation_id: str) -> Subject:
 
 
 def _find_by_name(lab: Lab, name: str) -> Subject:
-    found = list(lab.sql(FIND_BY_NAME, {"name": name}))
+    try:
+        found = list(lab.sql(FIND_BY_NAME, {"name": name}))
+    except NO_RIGHTS:
+        return Subject("", None, f"{name} is no index, id or hash. Keys and issuers are found with an API key.")
     if not found:
         return Subject("", None, f"{name} is no index, id or hash, and no key or issuer of the log.")
     word = "key" if found[0]["is_key"] else "issuer"

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab.client.handles.views import ViewHandle
-from attestlab.core.errors import AttestLabError, PermissionDenied
+from attestlab.core.errors import AttestLabError, AuthRequired, PermissionDenied
 from attestlab.views.rules import MAX_NAME_LENGTH
 from attestlab.views.shapes import PageName
 from attestlab_dashboards import icons, widgets
@@ -99,7 +99,7 @@ def draw_views(saved: SavedViews, state: PageState) -> Markup:
 
 def draw_unread_views(error: AttestLabError) -> Markup:
     """Draw a menu that says why it has no views, and reads them again; none for a person who may not read them."""
-    if isinstance(error, PermissionDenied):
+    if isinstance(error, PermissionDenied | AuthRequired):
         return NOTHING
     return html(
         '<details class="al-views" id="views"><summary class="chip">{icon}Views</summary><div class="al-views-menu">'

@@ -203,7 +203,7 @@ def test_the_entries_of_an_issuer_are_those_that_name_it(demo_lab: Lab) -> None:
 
 
 def test_the_growth_ends_at_the_size_of_the_log(demo_lab: Lab) -> None:
-    days = load_growth(demo_lab, LogState())
+    days = load_growth(demo_lab, LogState()).days
 
     assert days[-1].size == len(demo_lab.log)
     assert sum(each.added for each in days) == len(demo_lab.log)
@@ -245,10 +245,10 @@ def test_a_long_timeline_says_what_it_leaves_out_and_knows_the_key(
 
 
 def test_the_growth_is_exported_with_all_its_days(demo_lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    days = load_growth(demo_lab, LogState())
+    days = load_growth(demo_lab, LogState()).days
     monkeypatch.setattr(growth, "GROWTH_POINTS", 0)
 
-    assert load_growth(demo_lab, LogState()) == ()
+    assert load_growth(demo_lab, LogState()).days == ()
     assert len(select_growth(demo_lab, LogState())) == len(days) > 0
 
 

@@ -13,11 +13,11 @@ from markupsafe import Markup
 
 from attestlab import Lab
 from attestlab.client.handles.log import EntryHandle
-from attestlab.core.encoding import parse_time
-from attestlab.core.errors import NotFound, PermissionDenied
+from attestlab.core.errors import AuthRequired
 from attestlab_dashboards import icons
 from attestlab_dashboards.formats import count, plural, short_id, time_tag, utc
 from attestlab_dashboards.log.panes.entries import read_utc
+from attestlab_dashboards.log.public_reads import NO_RIGHTS, UNSEEN, read_logged_at, read_members
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.subject import MINTED
 from attestlab_dashboards.log.words import download, type_pill
@@ -50,33 +50,36 @@ class LoggedChange:
 
 @dataclass(frozen=True)
 class OpenEntry:
-    """An entry with what the log and the tenant know about it; `signature` is empty if the tenant has none."""
+    """An entry with what the log and the tenant know about it; `signature` is empty if the tenant has none.
+
+    `history` is None for a caller who may not ask for it.
+    """
 
     entry: EntryHandle
     now: datetime
-    history: tuple[LoggedChange, ...]
+    history: tuple[LoggedChange, ...] | None
     signature: str
     issuer: str
 
     @property
     def members(self) -> dict[str, object]:
         """The parsed entry."""
-        return self.entry.entry if isinstance(self.entry.entry, dict) else {}
+        return read_members(self.entry)
 
     @property
     def at(self) -> datetime:
         """When the entry was logged."""
-        return parse_time(str(self.members["at"]))
+        return read_logged_at(self.entry)
 
     def key_status(self, *, before: int | None = None) -> LoggedChange | None:
         """Return the last change of the key, or that before an index of the log."""
-        changes = [each for each in self.history if each.type == "key.status"]
+        changes = [each for each in self.history or () if each.type == "key.status"]
         return next((each for each in reversed(changes) if before is None or each.index < before), None)
 
     @property
     def key_since(self) -> datetime | None:
         """When the key was first logged."""
-        return next((each.at for each in self.history if each.type == "key.status"), None)
+        return next((each.at for each in self.history or () if each.type == "key.status"), None)
 
 
 def load_drawer(lab: Lab, state: LogState) -> OpenEntry | None:
@@ -88,12 +91,22 @@ def load_drawer(lab: Lab, state: LogState) -> OpenEntry | None:
     if state.entry is None:
         return None
     entry = lab.log.entry(state.entry)
-    members = entry.entry if isinstance(entry.entry, dict) else {}
+    members = read_members(entry)
     named = {name: str(members.get(member) or "") for name, member in (("kid", "kid"), ("issuer", "issuer_id"))}
     parameters = {**named, "attestation": str(members.get("id") or "")}
-    history = tuple(_read_change(row) for row in lab.sql(HISTORY, parameters)) if any(parameters.values()) else ()
+    history = _read_history(lab, parameters)
     signature = _fetch_signature(lab, str(members["id"])) if entry.type == MINTED else ""
     return OpenEntry(entry, lab.now(), history, signature, _name_issuer(lab, named["issuer"]))
+
+
+def _read_history(lab: Lab, parameters: dict[str, str]) -> tuple[LoggedChange, ...] | None:
+    """Read the changes of an entry's attestation, key and issuer; None for a caller who may not ask for them."""
+    if not any(parameters.values()):
+        return ()
+    try:
+        return tuple(_read_change(row) for row in lab.sql(HISTORY, parameters))
+    except NO_RIGHTS:
+        return None
 
 
 def _read_change(row: dict[str, object]) -> LoggedChange:
@@ -104,7 +117,7 @@ def _read_change(row: dict[str, object]) -> LoggedChange:
 def _fetch_signature(lab: Lab, attestation_id: str) -> str:
     try:
         return lab.attestations[attestation_id].signature
-    except (NotFound, PermissionDenied):
+    except UNSEEN:
         return ""
 
 
@@ -113,7 +126,9 @@ def _name_issuer(lab: Lab, issuer_id: str) -> str:
         return "the log itself"
     try:
         return lab.issuers[issuer_id].name
-    except (NotFound, PermissionDenied):
+    except AuthRequired:
+        return f"issuer {issuer_id[:8]}"
+    except UNSEEN:
         return "an issuer of another tenant"
 
 
@@ -154,6 +169,7 @@ def _list_facts(data: OpenEntry) -> Iterator[tuple[str, Markup]]:
         yield "Attestation", short_id(str(members["id"]))
     if "kid" in members:
         yield "Key", html("<code>{kid}</code>, {alg}", kid=members["kid"], alg=members.get("alg"))
+    if "kid" in members and data.history is not None:
         yield "Key then", _draw_key(data, data.key_status(before=data.entry.log_index + 1), data.at)
         yield "Key now", _draw_key(data, data.key_status(), data.now)
     yield "Leaf hash", short_id(data.entry.leaf_hash.removeprefix("sha256:"))
@@ -190,6 +206,8 @@ def _draw_signature(data: OpenEntry) -> Markup:
 
 
 def _draw_timeline(data: OpenEntry) -> Markup:
+    if data.history is None:
+        return html('<p class="muted small">Its changes are listed for callers with an API key.</p>')
     if not data.history:
         return html('<p class="muted small">No other entry is about it.</p>')
     shown = data.history[-MAX_CHANGES:]

@@ -10,9 +10,13 @@ from typing import Final
 from markupsafe import Markup
 
 from attestlab import Lab
+from attestlab.client.analysis.records import Records
 from attestlab.client.analysis.rows import Rows
+from attestlab.client.handles.log import EntryHandle
+from attestlab.core.errors import AuthRequired, PermissionDenied
 from attestlab_dashboards.formats import count, plural, short_id, utc
 from attestlab_dashboards.lake_query import LakeQuery
+from attestlab_dashboards.log.public_reads import NO_RIGHTS, read_logged_at, read_members, read_newest
 from attestlab_dashboards.log.state import FILTERS, LogState
 from attestlab_dashboards.log.words import describe_type, shorten_hash, type_pill
 from attestlab_dashboards.pages import Pane
@@ -74,13 +78,18 @@ class EntryRow:
 
 @dataclass(frozen=True)
 class EntryPage:
-    """A page of entries, the total of the filtered ones, and the counts of the filters' choices over the whole log."""
+    """A page of entries, the total of the filtered ones and of all, and the counts of the filters' choices over all.
+
+    A caller who may read only what is public `has_filters` not.
+    """
 
     rows: tuple[EntryRow, ...]
     total: int
+    whole: int
     types: tuple[tuple[str, int], ...]
     issuers: tuple[tuple[str, str, int], ...]  # id, name, entries
     now: datetime
+    has_filters: bool = True
 
     @property
     def pages(self) -> int:
@@ -89,7 +98,18 @@ class EntryPage:
 
 
 def load_entries(lab: Lab, state: LogState) -> EntryPage:
-    """Load a page of entries."""
+    """Load a page of entries; without the rights to filter them, the newest of the public log.
+
+    Raises:
+        PermissionDenied: there are filters, and the caller may not filter.
+    """
+    try:
+        return _ask_lake(lab, state)
+    except NO_RIGHTS:
+        return _read_public_page(lab, state)
+
+
+def _ask_lake(lab: Lab, state: LogState) -> EntryPage:
     parameters = {**filter_parameters(state), "skipped": (state.page - 1) * SHORT_PAGE_ROWS}
     by_kind: dict[str, list[dict[str, object]]] = {"row": [], "total": [], "type": [], "issuer": []}
     for row in lab.sql(ENTRIES, parameters):
@@ -98,11 +118,42 @@ def load_entries(lab: Lab, state: LogState) -> EntryPage:
     types = sorted((str(row["type"]), int(str(row["n"]))) for row in by_kind["type"])
     issuers = [(str(row["issuer_id"]), str(row["issuer"]), int(str(row["n"]))) for row in by_kind["issuer"]]
     total = sum(int(str(row["n"])) for row in by_kind["total"])
-    return EntryPage(tuple(rows), total, tuple(types), tuple(sorted(issuers, key=_order)), lab.now())
+    whole = sum(n for _, n in types)
+    return EntryPage(tuple(rows), total, whole, tuple(types), tuple(sorted(issuers, key=_order)), lab.now())
 
 
-def select_entries(lab: Lab, state: LogState) -> Rows:
-    """Select all filtered entries, for an export."""
+def _read_public_page(lab: Lab, state: LogState) -> EntryPage:
+    if state.type or state.issuer or state.range:
+        raise PermissionDenied(
+            "Entries are filtered for callers with an API key: attestlab.connect(url, api_key). Without one, look at "
+            "all of them: view.set(type=None, issuer=None, range=None)."
+        )
+    size = len(lab.log)
+    found = read_newest(lab, size, skipped=(state.page - 1) * SHORT_PAGE_ROWS, rows=SHORT_PAGE_ROWS)
+    return EntryPage(tuple(map(_read_public_row, found)), size, size, (), (), lab.now(), has_filters=False)
+
+
+def _read_public_row(entry: EntryHandle) -> EntryRow:
+    members = {name: str(value) for name, value in read_members(entry).items() if value is not None}
+    issuer = members.get("issuer_id")
+    return EntryRow(
+        index=entry.log_index,
+        at=read_logged_at(entry),
+        type=entry.type,
+        issuer_id=issuer,
+        issuer=issuer and issuer[:8],
+        attestation_id=members.get("id") if entry.type.startswith("attestation.") else None,
+        kid=members.get("kid"),
+        leaf_hash=entry.leaf_hash,
+    )
+
+
+def select_entries(lab: Lab, state: LogState) -> Rows | Records[EntryHandle]:
+    """Select all filtered entries, for an export; without an API key all of the public log."""
+    try:
+        lab.me()
+    except AuthRequired:
+        return lab.log[:]
     return lab.sql(EXPORTED, filter_parameters(state))
 
 
@@ -152,14 +203,14 @@ _COLUMNS = (
 
 def draw_entries(data: EntryPage, state: LogState) -> Markup:
     """Draw a page of entries, newest first; a click on an index opens it."""
-    return html("{filters}{body}", filters=_draw_filters(data, state), body=_draw_body(data, state))
+    filters = _draw_filters(data, state) if data.has_filters else NOTHING
+    return html("{filters}{body}", filters=filters, body=_draw_body(data, state))
 
 
 def tell_entries(data: EntryPage, state: LogState) -> str:
     """Count the entries, for the line under the title."""
-    whole = sum(n for _, n in data.types)
-    part = "" if data.total == whole else f"{count(data.total)} of "
-    return f"{part}{plural(whole, 'entry', 'entries')}, newest first. Choose an index to open it"
+    part = "" if data.total == data.whole else f"{count(data.total)} of "
+    return f"{part}{plural(data.whole, 'entry', 'entries')}, newest first. Choose an index to open it"
 
 
 def _draw_body(data: EntryPage, state: LogState) -> Markup:

@@ -13,12 +13,14 @@ from attestlab.client.analysis.rows import Rows
 from attestlab_dashboards import axes
 from attestlab_dashboards.formats import compact, count, day, plural
 from attestlab_dashboards.log.panes.entries import read_utc
+from attestlab_dashboards.log.public_reads import NO_RIGHTS, sample_sizes
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.pages import Pane
 from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.widgets import empty
 
 GROWTH_POINTS: Final = 90
+_MOMENTS: Final = 24  # that a caller without rights asks for, one request each
 GROWTH: Final = """
 WITH days AS (
   SELECT CAST(date_trunc('day', logged_at) AS TIMESTAMPTZ) AS day, count(*) AS n FROM log_entries GROUP BY ALL),
@@ -36,11 +38,38 @@ class GrowthDay:
     size: int
 
 
-def load_growth(lab: Lab, _state: LogState) -> tuple[GrowthDay, ...]:
-    """Load the last days on which the log grew, oldest first."""
-    rows = lab.sql(f"{GROWTH} LIMIT {GROWTH_POINTS}")
+@dataclass(frozen=True)
+class Growth:
+    """The days on which the log grew, oldest first; of a caller who may not count them, some moments `is_sampled`."""
+
+    days: tuple[GrowthDay, ...]
+    is_sampled: bool = False
+
+
+def load_growth(lab: Lab, _state: LogState) -> Growth:
+    """Load the last days on which the log grew; without the rights to count them, when it had which size."""
+    try:
+        rows = list(lab.sql(f"{GROWTH} LIMIT {GROWTH_POINTS}"))
+    except NO_RIGHTS:
+        return _sample_growth(lab)
     days = [GrowthDay(read_utc(row["day"]), int(str(row["n"])), int(str(row["entries"]))) for row in rows]
-    return tuple(sorted(days, key=lambda each: each.day))
+    return Growth(tuple(sorted(days, key=lambda each: each.day)))
+
+
+def _sample_growth(lab: Lab) -> Growth:
+    """Sample the growth from public entries: the last size that is known of each day."""
+    samples = sample_sizes(lab, len(lab.log), _MOMENTS)
+    sizes = {at.replace(hour=0, minute=0, second=0, microsecond=0): size for at, size in samples}
+    before = (0, *sizes.values())
+    days = (GrowthDay(at, size - last, size) for (at, size), last in zip(sizes.items(), before, strict=False))
+    return Growth(tuple(days), is_sampled=True)
+
+
+def tell_growth(growth: Growth, _state: LogState) -> str:
+    """Tell which days the chart has."""
+    if growth.is_sampled:
+        return f"Entries in the log, by up to {_MOMENTS} of them; each day is counted for callers with an API key"
+    return f"Entries in the log, over the newest {GROWTH_POINTS} days that have any"
 
 
 def select_growth(lab: Lab, _state: LogState) -> Rows:
@@ -60,8 +89,9 @@ _INSET: Final = " ".join(
 )
 
 
-def draw_growth(days: tuple[GrowthDay, ...], state: LogState) -> Markup:
+def draw_growth(growth: Growth, state: LogState) -> Markup:
     """Draw the number of entries at the end of each day on which the log grew."""
+    days = growth.days
     if not days:
         return empty("The log is empty", "It has no entry yet.")
     start, end = days[0].day, days[-1].day + timedelta(days=1)
@@ -189,7 +219,7 @@ def _draw_days(start: datetime, end: datetime) -> Markup:
 PANE: Final = Pane(
     key="growth",
     question="Growth",
-    reading=f"Entries in the log, over the newest {GROWTH_POINTS} days that have any",
+    reading=tell_growth,
     span=5,
     load=load_growth,
     draw=draw_growth,

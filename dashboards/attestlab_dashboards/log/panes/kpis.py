@@ -9,9 +9,9 @@ from typing import Final
 from markupsafe import Markup
 
 from attestlab import Lab
-from attestlab.core.errors import NotFound, PermissionDenied
 from attestlab_dashboards.formats import ago, count, plural, utc
 from attestlab_dashboards.log.comparison import COMPARED, Change, load_change
+from attestlab_dashboards.log.public_reads import UNSEEN
 from attestlab_dashboards.log.state import LogState
 from attestlab_dashboards.log.words import shorten_hash, tell_since
 from attestlab_dashboards.pages import Pane
@@ -48,7 +48,7 @@ def _make_examples(lab: Lab) -> tuple[tuple[str, str], ...]:
             own = [("index", str(newest.log_index)), ("id", str(newest.id))]
             document = [] if newest.document_hash is None else [("hash", newest.document_hash)]
             return (*own, *document, ("key", newest.kid), ("issuer", lab.issuers[newest.issuer_id].name))
-    except (PermissionDenied, NotFound):
+    except UNSEEN:
         pass
     size = len(lab.log)
     return (("index", str(size - 1)), ("hash", lab.log.entry(size - 1).leaf_hash)) if size else ()
