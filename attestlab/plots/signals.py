@@ -32,12 +32,12 @@ STEPS: Final = {"hour": "%-d %b %H:00", "day": "%-d %b", "week": "%-d %b", "mont
 _FREQUENCIES: Final = {"hour": "h", "day": "D", "week": "7D", "month": "MS"}
 _YEAR_DAYS: Final = 365
 
-Window = tuple[datetime, datetime]
+ChartTimes = tuple[datetime, datetime]
 """The first time of a chart, and its end."""
 
 
 def draw_volume(
-    counts: pd.DataFrame, *, every: str, title: str, order: Sequence[str] = (), window: Window | None = None
+    counts: pd.DataFrame, *, every: str, title: str, order: Sequence[str] = (), window: ChartTimes | None = None
 ) -> Chart:
     """Draw how many signals there were in each step of time, by series.
 
@@ -130,7 +130,7 @@ def draw_scores(scores: pd.DataFrame, *, every: str, title: str) -> Chart:
     return draw_times(lines.rename_axis(columns=None), title=title, ylabel=f"score per {every}")
 
 
-def spread_series(rows: pd.DataFrame, *, every: str, values: str, window: Window | None = None) -> pd.DataFrame:
+def spread_series(rows: pd.DataFrame, *, every: str, values: str, window: ChartTimes | None = None) -> pd.DataFrame:
     """Spread rows of step and series into a row for each step and a column for each series.
 
     Steps without rows are zero: those between the first and the last row, or all of a window.
@@ -149,7 +149,7 @@ def spread_series(rows: pd.DataFrame, *, every: str, values: str, window: Window
     return table.reindex(whole, fill_value=0).astype("int64")
 
 
-def _find_ends(steps: pd.Index, every: str, window: Window | None) -> tuple[pd.Timestamp, pd.Timestamp]:
+def _find_ends(steps: pd.Index, every: str, window: ChartTimes | None) -> tuple[pd.Timestamp, pd.Timestamp]:
     """Find the first and the last step: of a window, whose end is the first time after it, or of the rows."""
     if window is None:
         return steps[0], steps[-1]

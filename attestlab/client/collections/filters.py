@@ -106,22 +106,6 @@ class RunFilterArgs(TypedDict, total=False):
     agent_id: UUID | str | None
 
 
-class SignalFilterArgs(TypedDict, total=False):
-    """Filters of signals: times are those of the occurrence, scores are whole numbers from 0 to 100, inclusive."""
-
-    source: str | None
-    signal_source: str | None
-    signal_type: str | None
-    entity_type: str | None
-    subject_type: str | None
-    entity_id: str | None
-    subject_id: str | None
-    min_score: int | None
-    max_score: int | None
-    since: When | None
-    until: When | None
-
-
 class ChartFilterArgs(TypedDict, total=False):
     """Filters of the signals in a chart: texts are equal, scores are whole numbers from 0 to 100, inclusive."""
 
@@ -131,6 +115,16 @@ class ChartFilterArgs(TypedDict, total=False):
     entity_id: str | None
     min_score: int | None
     max_score: int | None
+
+
+class SignalFilterArgs(ChartFilterArgs, total=False):
+    """Filters of signals: besides those of charts, other names of them, and the times of the occurrence."""
+
+    signal_source: str | None
+    subject_type: str | None
+    subject_id: str | None
+    since: When | None
+    until: When | None
 
 
 class CaseFilterArgs(TypedDict, total=False):

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from playwright.sync_api import Locator, Page
 
+from support import patient_http
 from support.browser import needs_chromium, open_browser
 from support.jupyter_lab import NotebookPage, serve_jupyter_lab, watch_page, write_notebook
 from support.ports import hold_port
@@ -82,7 +83,7 @@ def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + WAIT_TIMEOUT_S
     while process.poll() is None and time.monotonic() < deadline:
         try:
-            httpx.get(url, timeout=WAIT_TIMEOUT_S)
+            patient_http.get(url)
         except httpx.TransportError:
             time.sleep(0.1)
         else:

@@ -6,10 +6,10 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
+from support import patient_http
 from support.browser import needs_chromium, open_browser
 from support.jupyter_lab import LIVE, THEMES, NotebookPage, serve_jupyter_lab, watch_page, write_notebook
 
@@ -83,4 +83,4 @@ def test_a_colleague_sees_all_of_it_without_a_kernel(caches: None, browser: Brow
         require_words_of_all(notebook)
         for theme in THEMES:
             require_readable(notebook, theme)
-        assert httpx.get(f"{url}/api/kernels").json() == []
+        assert patient_http.get(f"{url}/api/kernels").json() == []

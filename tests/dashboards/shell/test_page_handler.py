@@ -18,6 +18,7 @@ from attestlab_dashboards.service import PersonalDoor
 from attestlab_dashboards.sessions import BrowserSessions
 from attestlab_dashboards.sign_in import COOKIE
 from attestlab_dashboards.throttle import Throttle
+from support import patient_http
 from support.dashboards.browser_sessions import FACTS, QuietDoor
 from support.dashboards.sockets import serve_here
 
@@ -35,7 +36,7 @@ def open_pages(*paths: str) -> tuple[DashboardApplication, list[httpx.Response]]
         application = build_application(CONFIGURATION, sessions, Throttle(60))
         async with (
             serve_here(application) as url,
-            httpx.AsyncClient(base_url=url, cookies={COOKIE: cookie}) as browser,
+            patient_http.open_async_client(base_url=url, cookies={COOKIE: cookie}) as browser,
         ):
             return application, [await browser.get(f"/dash/{path}") for path in paths]
 
@@ -81,7 +82,7 @@ def test_a_document_needs_a_session() -> None:
     async def ask() -> httpx.Response:
         async with (
             serve_here(build_application(CONFIGURATION, sessions, Throttle(60))) as url,
-            httpx.AsyncClient(base_url=url) as browser,
+            patient_http.open_async_client(base_url=url) as browser,
         ):
             return await browser.get("/dash/risk")
 
