@@ -50,7 +50,7 @@ def _draw_body(still: Still, panes: dict[str, Element]) -> Markup:
     cards = join(_draw_card(key, still.spans[key], pane) for key, pane in panes.items() if key in still.spans)
     others = join(pane.write() for key, pane in panes.items() if key not in (*still.spans, "answer", "kpis"))
     return html(
-        '<main class="al-w"><div class="al-mark">{logo}<span>{caption}</span></div>'
+        '<main class="al-w"><div class="al-brand">{logo}<span>{caption}</span></div>'
         '<header class="head"><h1 class="q">{question}</h1>'
         '<div class="answer" data-pane="answer">{answer}</div></header>'
         '<div data-pane="kpis">{kpis}</div><div class="al-grid">{cards}</div>{others}{foot}</main>',

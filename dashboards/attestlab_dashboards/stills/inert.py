@@ -28,8 +28,8 @@ _ATTRIBUTES: Final = (
     "markerwidth markerheight refx refy orient clip-path gradientunits gradienttransform patternunits vector-effect"
 )
 _ACTIONS: Final = (
-    "al-dialog al-tools al-copy al-pager al-pointer al-touch al-tip al-how btn sep rk-decide lg-try lg-tamper lg-tip "
-    "po-lines po-whole"
+    "al-dialog al-tools al-copy al-pager al-pointer al-touch al-tip al-how al-range btn sep rk-decide lg-try lg-tamper "
+    "lg-tip po-lines po-whole"
 )
 _ACTIVE: Final = "script style link meta img object embed iframe template option"
 _KEPT: Final = frozenset([*_TEXTS.split(), *_DRAWINGS.split()])

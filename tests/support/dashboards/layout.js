@@ -68,6 +68,18 @@ function* findSqueezedWords() {
   }
 }
 
+// A pill says a state, so it is never cut; words are, and a tip shows them whole.
+function* findCutPills() {
+  for (const pill of findAll(".pill").filter(isSeen)) {
+    const { right, bottom } = pill.getBoundingClientRect();
+    for (let up = pill.parentElement; up && !isRoot(up); up = up.parentElement) {
+      const box = up.getBoundingClientRect();
+      const isCut = getComputedStyle(up).overflowX !== "visible" && (right > box.right + 1 || bottom > box.bottom + 1);
+      if (isCut && !up.matches(".al-hidden, .scroll, .al-drawer")) yield describe(pill, `is cut at ${round(box.right)}`);
+    }
+  }
+}
+
 function* findEmptyHalves() {
   for (const card of findAll(".al-grid > section").filter(isSeen)) {
     const { bottom, height } = card.getBoundingClientRect();
@@ -88,7 +100,7 @@ function* findEmptyEnds(grid) {
 
 function measure({ width, targetPx, isTouched }) {
   const ofTouch = isTouched ? [...findSmallTargets(targetPx), ...findWordsOfPointers()] : [];
-  return [...new Set([...findScrolling(width), ...findSqueezedWords(), ...findEmptyHalves(), ...ofTouch])];
+  return [...new Set([...findScrolling(width), ...findSqueezedWords(), ...findCutPills(), ...findEmptyHalves(), ...ofTouch])];
 }
 
 // Focuses each text that is cut; returns those whose whole words no tip shows then.
