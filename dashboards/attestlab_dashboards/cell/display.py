@@ -49,9 +49,17 @@ class CellDisplay:
         # The window sends by the widget, and the widget receives for the window.
         window = self._cell.open_window(lambda message: widget.send(to_plain(message)), self._key)
         widget = _choose_context().run(
-            PageWidget, lambda message: self._receive(window, message), place=self._place_name
+            PageWidget,
+            on_message=lambda message: self._receive(window, message),
+            on_closed=lambda: self._forget_widget(window),
+            place=self._place_name,
         )
         return widget
+
+    def _forget_widget(self, window: CellWindow) -> None:
+        """Forget the widget that a notebook has closed; whenever the view is shown again, it gets another one."""
+        del self._widget
+        views_loop.get_loop().call_soon_threadsafe(self._cell.close_window, window)
 
     def _receive(self, window: CellWindow, message: PageMessage) -> None:
         views_loop.get_loop().call_soon_threadsafe(self._cell.receive, window, message)
