@@ -56,18 +56,19 @@ def serve_jupyter_lab(folder: Path, *options: str) -> Iterator[str]:
                 stderr=log,
             )
         try:
-            _wait_for(f"http://127.0.0.1:{port}/api", process)
+            wait_for_server(f"http://127.0.0.1:{port}/api", process)
             yield f"http://127.0.0.1:{port}"
         finally:
             process.terminate()
             process.wait()
 
 
-def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
+def wait_for_server(url: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until the server of notebooks that a process is answers at an address."""
     deadline = time.monotonic() + WAIT_TIMEOUT_S
     while True:
-        assert process.poll() is None, "JupyterLab has ended"
-        assert time.monotonic() < deadline, "JupyterLab does not answer"
+        assert process.poll() is None, "the server has ended"
+        assert time.monotonic() < deadline, "the server does not answer"
         try:
             httpx.get(url, timeout=WAIT_TIMEOUT_S)
         except httpx.TransportError:
