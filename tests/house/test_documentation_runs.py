@@ -38,6 +38,7 @@ NOT_RUN = {
     ("docs/log.md", "witness w1"),
     ("docs/operations.md", "attestlab serve --data DIR --database-url"),
     ("docs/operations.md", "pip install attestlab"),
+    ("docs/python.md", "# a cell"),
     ("docs/verification.md", "log example.com/attestlab"),
     ("docs/webhooks.md", "export ATTESTLAB_API_KEY"),
 }

@@ -59,7 +59,8 @@ function converse({ root, send: sendMessage, host }) {
     paint(box, pane.html);
     if (pane.key === "queue") queue.painted();
     const drawer = box.querySelector('[role="dialog"]');
-    if (drawer && !hadDrawer) (drawer.querySelector("[data-focus]") ?? drawer).focus();
+    // In a cell, a dialog comes to the part of the view that is seen, so that the notebook need not scroll to it.
+    if (drawer && !hadDrawer) (drawer.querySelector("[data-focus]") ?? drawer).focus({ preventScroll: Boolean(root.dataset.cell) });
     if (!drawer && hadDrawer && lastOpener) find("data-key", lastOpener)?.focus();
   }
 

@@ -2,6 +2,10 @@
 // the window belong to the notebook.
 const WAITING_MS = 1_000;
 const SIGHT_MARGIN = "200px";
+// Notebook 7 shows what is higher than some 1,800 px through a slot of 24 lines. A view is as high as it is, as in
+// JupyterLab, unless a person drags the edge of the slot.
+const WHOLE_OUTPUT = "body[data-notebook] .jp-mod-outputsScrolled .jp-Cell-outputArea:not([style*=height]):has([data-al-live])";
+const UNCUT = `${WHOLE_OUTPUT}{max-height:none}${WHOLE_OUTPUT}::after{content:none}`;
 const THEMES = ["data-jp-theme-light", "data-vscode-theme-kind", "data-theme", "theme", "class"];
 
 function render({ model, el }) {
@@ -114,7 +118,7 @@ function keepDialogsInSight(root) {
       const { intersectionRect: seen, boundingClientRect: whole } = entry;
       cell.style.setProperty("--al-seen-top", `${seen.top - whole.top}px`);
       cell.style.setProperty("--al-seen-height", `${seen.height}px`);
-    }).observe(root);
+    }).observe(cell);
   };
   const soon = () => { frame ||= requestAnimationFrame(measure); };
   const observer = new MutationObserver(soon);
@@ -133,6 +137,7 @@ globalThis.attestlabPlaces ??= (() => {
       if (mountIn) { place.dataset.alLive = "1"; mountIn(place); }
     }
   };
+  document.head.append(Object.assign(document.createElement("style"), { textContent: UNCUT }));
   let frame = 0;
   new MutationObserver(() => { frame ||= requestAnimationFrame(() => { frame = 0; fill(); }); }).observe(document.body, { childList: true, subtree: true });
   return { set(name, mountIn) { mounts.set(name, mountIn); fill(); }, delete: (name) => mounts.delete(name) };

@@ -99,7 +99,14 @@ globalThis.attestlabMarks ??= (() => {
     const time = pointed !== null && pointed >= from && pointed <= to ? pointed : (from + to) / 2;
     dialog.querySelector("form").reset();
     dialog.querySelector("[name=at]").value = new Date(time).toISOString().slice(0, 16);
-    root.dataset.cell ? dialog.show() : dialog.showModal();
+    root.dataset.cell ? showInCell(dialog, button) : dialog.showModal();
+  }
+
+  // `show()` scrolls the notebook to where the dialog was last; cell.js then moves it to what is seen of the view.
+  function showInCell(dialog, button) {
+    dialog.open = true;
+    dialog.querySelector("input").focus({ preventScroll: true });
+    dialog.addEventListener("close", () => button.focus({ preventScroll: true }), { once: true });
   }
 
   function lead(root, flag) {
@@ -121,6 +128,7 @@ globalThis.attestlabMarks ??= (() => {
     for (const type of ["pointermove", "pointerdown", "focusin"]) root.addEventListener(type, notePlace, { passive: true });
     root.addEventListener("click", (event) => press(root, event));
     root.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") event.target.closest("dialog")?.close();
       const flag = event.target.closest(".al-flag");
       if (flag && (event.key === "Enter" || event.key === " ")) { event.preventDefault(); lead(root, flag); }
     });

@@ -44,14 +44,26 @@ class CellDisplay:
 
     @cached_property
     def _widget(self) -> PageWidget:
+        return self._make_widget()
+
+    def _make_widget(self) -> PageWidget:
         from attestlab_dashboards.cell.widget import PageWidget  # loads ipywidgets, which only shown views need
 
         # The window sends by the widget, and the widget receives for the window.
-        window = self._cell.open_window(lambda message: widget.send(to_plain(message)), self._key)
-        widget = _choose_context().run(
-            PageWidget, lambda message: self._receive(window, message), place=self._place_name
+        window = self._cell.open_window(lambda message: widget.post(to_plain(message)), self._key)
+        widget: PageWidget = _choose_context().run(
+            PageWidget,
+            on_message=lambda message: self._receive(window, message),
+            on_closed=lambda: self._forget_widget(widget, window),
+            place=self._place_name,
         )
         return widget
+
+    def _forget_widget(self, widget: PageWidget, window: CellWindow) -> None:
+        """Forget a widget that a notebook has closed; whenever the view is shown again, it gets another one."""
+        if self.__dict__.get("_widget") is widget:
+            del self._widget
+        views_loop.get_loop().call_soon_threadsafe(self._cell.close_window, window)
 
     def _receive(self, window: CellWindow, message: PageMessage) -> None:
         views_loop.get_loop().call_soon_threadsafe(self._cell.receive, window, message)
@@ -82,8 +94,8 @@ class CellDisplay:
             shown.update(bundle, raw=True)
 
     def _display_(self) -> PageWidget:
-        """Return what marimo shows, which knows widgets."""
-        return self._widget
+        """Return what marimo shows, which knows widgets; a widget lives until the cell that shows it runs again."""
+        return self._make_widget()
 
     def __panel__(self) -> CellBridge:
         from attestlab_dashboards.cell.panel_bridge import CellBridge  # loads Panel, which takes seconds

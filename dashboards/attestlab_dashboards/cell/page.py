@@ -62,6 +62,11 @@ class CellPage:
         self._windows.append(window)
         return window
 
+    def close_window(self, window: CellWindow) -> None:
+        """Close a window: nothing is loaded for it any more."""
+        self._windows.remove(window)
+        self._show_panes_in_sight()
+
     def begin_load(self, pane: AnyPane, state: PageState) -> Future[object]:
         """Begin to load what a pane shows, from any thread; windows show the same answer."""
         return views_loop.begin(lambda: self.conversation.load(pane, state))

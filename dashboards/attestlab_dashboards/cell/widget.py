@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import anywidget
@@ -24,6 +24,24 @@ class PageWidget(anywidget.AnyWidget):
 
     _esm: ClassVar = f"{SCRIPT}\nexport default {{ initialize: mount, render }};"
 
-    def __init__(self, on_message: Callable[[PageMessage], None], **params: Any) -> None:
+    def __init__(self, on_message: Callable[[PageMessage], None], on_closed: Callable[[], None], **params: Any) -> None:
         super().__init__(**params)
-        self.on_msg(lambda _widget, content, _buffers: on_message(content) if isinstance(content, dict) else None)
+        self._on_message, self._on_closed = on_message, on_closed
+        self.on_msg(self._receive)
+        self.comm.on_close(self._end)  # type: ignore[attr-defined]  # ipywidgets does not declare what it is
+
+    def post(self, message: Mapping[str, object]) -> None:
+        """Send a message to the notebook, unless it has closed the model."""
+        if getattr(self.comm, "_closed", False):  # marimo closes the models of a cell that runs again, and calls no one
+            self._end()
+        self.send(message)
+
+    def _receive(self, _widget: object, content: object, _buffers: object) -> None:
+        if isinstance(content, dict):
+            self._on_message(content)
+
+    def _end(self, _message: object = None) -> None:
+        """End with the model of the notebook, which gets nothing more: without a comm, no message is sent."""
+        self.on_msg(self._receive, remove=True)
+        self.comm = None
+        self._on_closed()
