@@ -69,7 +69,7 @@ check_types:
 check_examples:
 	PYTHONPATH=tests $(BIN)/python -m pytest -p no:nbval -p support.docstring_examples --doctest-modules -q attestlab dashboards
 
-bench: setup  ## Run the benchmarks, one JSON line per figure; ONLY=http|log|verify|access|cli|expiry|fsck|serve|policy|policy_growth|detection|detection_data|risk|risk_lake|risk_backfill|login_backfill|facade|dashboards|webhooks|postgresql|waits|people|agents selects a group
+bench: setup  ## Run the benchmarks, one JSON line per figure; ONLY=http|log|verify|access|cli|expiry|fsck|serve|policy|policy_growth|detection|detection_data|risk|risk_lake|risk_backfill|login_backfill|facade|dashboards|views|webhooks|postgresql|waits|people|agents selects a group
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
 mutants: setup  ## Run mutation tests: plant faults that the nearest tests must catch; ARGS="--list", ARGS="--whole NAME"

@@ -107,6 +107,12 @@ def _agent_figures(folder: Path) -> Iterator[Figure]:
     return report.figures(folder)
 
 
+def _view_figures(folder: Path) -> Iterator[Figure]:
+    from benchmarks.views import report  # loaded late: it imports Playwright, the dashboards and Jupyter's client
+
+    return report.figures(folder)
+
+
 GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "http": over_http.figures,
     "log": log_alone.figures,
@@ -127,6 +133,7 @@ GROUPS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "login_backfill": _login_backfill_figures,
     "facade": _facade_figures,
     "dashboards": _dashboard_figures,
+    "views": _view_figures,
     "webhooks": _webhook_figures,
     "postgresql": _postgresql_figures,
     "waits": _wait_figures,

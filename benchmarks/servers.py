@@ -32,9 +32,14 @@ class Server:
         return urlsplit(self.url).port or 80
 
     def cpu_s(self) -> float:
-        """Return the processor time used so far by all threads, user and system (Linux /proc)."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Return the processor time used so far by all threads, user and system."""
+        return read_cpu_s(self.pid)
+
+
+def read_cpu_s(pid: int) -> float:
+    """Read the processor time that all threads of a process have used, user and system (Linux /proc)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager

@@ -6,12 +6,11 @@ profile, so that the scripts are cached, as they are for a person who opens a se
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Iterator
 
-from playwright.sync_api import BrowserContext, Page, sync_playwright
+from playwright.sync_api import BrowserContext, Page
 
+from benchmarks.chromium import has_chromium, open_chromium
 from benchmarks.dashboards.crowd import PAGES
 from benchmarks.dashboards.world import DashboardWorld
 
@@ -19,9 +18,6 @@ OPENINGS = 10
 CLICKS = 3  # in each window, each on another filter
 TIMEOUT_MS = 300_000
 WAITS = ("first_paint", "first_data", "all_drawn", "click")
-_CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-# What the browser would like to know from elsewhere, it gets no address for.
-_ARGUMENTS = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 _DATA = "[data-pane]:not([data-pane=chips], :has(.sk), :empty)"
 _READY = "body[data-ready]:not([data-ready=''])"
 _FILTERS = "[data-pane=chips] button[data-ev][aria-pressed=false]"  # the log inspector has none, but pages of entries
@@ -45,17 +41,14 @@ Waits = dict[str, list[float]]
 
 def measure_pages(world: DashboardWorld) -> Iterator[tuple[str, Waits]]:
     """Yield the waits of each page in ms, by their names; nothing where there is no Chromium."""
-    if _CHROMIUM is None:
-        print("No Chromium on this machine, so no figures of a browser; apt-get install chromium", file=sys.stderr)
+    if not has_chromium():
         return
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=_ARGUMENTS)
+    with open_chromium() as browser:
         profile = browser.new_context()
         profile.set_default_timeout(TIMEOUT_MS)
         _sign_in(profile, world)
         for path in PAGES:
             yield path, _measure_page(profile, f"{world.server.url}/dash/{path}")
-        browser.close()
 
 
 def _sign_in(profile: BrowserContext, world: DashboardWorld) -> None:

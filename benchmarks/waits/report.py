@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from benchmarks import postgresql_mints
 from benchmarks.dashboards.crowd import PEOPLE
 from benchmarks.figures import Figure
+from benchmarks.promises import Promise, format_table
 from benchmarks.waits import (
     bulk_over_http,
     bulk_signals,
@@ -38,15 +38,6 @@ WAITS: dict[str, Callable[[Path], Iterator[Figure]]] = {
     "client_rows": client_rows.figures,
     "first_run": first_run.figures,
 }
-
-
-class Promise(NamedTuple):
-    """A row of the table: what was promised, its goal, and the figure that measures it."""
-
-    what: str
-    goal: str
-    figure: str
-
 
 _BESIDE = f"waits.bulk_next_to_{bulk_over_http.REQUESTS_PER_S}_verifications"
 _CLICK = f"waits.million_signals.{PEOPLE}_people_click"
@@ -87,13 +78,4 @@ def figures(folder: Path) -> Iterator[Figure]:
         for figure in WAITS[name](own):
             measured[figure.name] = figure
             yield figure
-    print("\n".join(format_table(measured)), file=sys.stderr)
-
-
-def format_table(measured: Mapping[str, Figure]) -> Iterator[str]:
-    """Yield the lines of the table of promises, without those whose figure was not measured."""
-    yield f"{'what':<62} {'measured':>10} {'spread':>22}  goal"
-    for what, goal, name in PROMISES:
-        if (figure := measured.get(name)) is not None:
-            spread = "" if figure.spread is None else " to ".join(f"{value:,g}" for value in figure.spread)
-            yield f"{what:<62} {f'{figure.value:,g} {figure.unit}':>10} {spread:>22}  {goal}"
+    print("\n".join(format_table(PROMISES, measured)), file=sys.stderr)

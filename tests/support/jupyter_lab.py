@@ -5,24 +5,19 @@ The server has Notebook 7 too, at other addresses.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-import httpx
-import nbformat
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page
 
+from benchmarks.views.jupyter_lab import HAS_KERNEL, run_jupyter_lab
+from benchmarks.views.jupyter_lab import write_notebook as write_notebook
 from support.browser import open_profile
 from support.dashboards.windows import PageWatch
 from support.ports import hold_port
-from support.timeouts import WAIT_TIMEOUT_S
 
 THEMES: Final = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 LIVE: Final = "[data-al-view] > [data-ready]:not([data-ready=''])"
@@ -30,65 +25,15 @@ LAB: Final = "lab/tree/{}?reset"  # without the notebooks that were open before
 NOTEBOOK_7: Final = "notebooks/{}"
 # Notebook 7.6 writes it for each notebook, before a cell runs.
 COMPLAINTS_OF_NOTEBOOK_7: Final = ("Cannot read properties of undefined (reading 'schema')",)
-QUIET = (
-    "--ServerApp.ip=127.0.0.1",
-    "--IdentityProvider.token=",
-    "--LabApp.expose_app_in_browser=True",
-    "--JupyterNotebookApp.expose_app_in_browser=True",
-    "--LabApp.news_url=None",
-    "--LabApp.extension_manager=readonly",
-    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-    f"--LabApp.app_settings_dir={Path(__file__).parents[2] / 'notebooks' / 'settings'}",
-)
 
 
 @contextmanager
 def serve_jupyter_lab(folder: Path, *options: str) -> Iterator[str]:
-    """Serve the notebooks of a folder; yields the address of the server, which remembers nothing of other folders."""
-    own = {f"JUPYTER_{name}_DIR": str(folder / f".{name.lower()}") for name in ("CONFIG", "DATA", "RUNTIME")}
-    with hold_port() as port:
-        command = (sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}")
-        with (folder / ".log").open("w") as log:
-            process = subprocess.Popen(
-                [*command, f"--notebook-dir={folder}", *QUIET, *options],
-                env={**os.environ, **own},
-                stdout=log,
-                stderr=log,
-            )
-        try:
-            wait_for_server(f"http://127.0.0.1:{port}/api", process)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-            process.wait()
+    """Serve the notebooks of a folder, at a port that no other test gets; yields the address of the server."""
+    with hold_port() as port, run_jupyter_lab(folder, *options, port=port) as url:
+        yield url
 
 
-def wait_for_server(url: str, process: subprocess.Popen[bytes]) -> None:
-    """Wait until the server of notebooks that a process is answers at an address."""
-    deadline = time.monotonic() + WAIT_TIMEOUT_S
-    while True:
-        assert process.poll() is None, "the server has ended"
-        assert time.monotonic() < deadline, "the server does not answer"
-        try:
-            httpx.get(url, timeout=WAIT_TIMEOUT_S)
-        except httpx.TransportError:
-            time.sleep(0.1)
-        else:
-            return
-
-
-def write_notebook(path: Path, cells: Sequence[str]) -> None:
-    """Write a notebook of code cells."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])  # type: ignore[no-untyped-call]
-    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(notebook, path)  # type: ignore[no-untyped-call]
-
-
-# What is run before the notebook has its kernel is lost, so its state is that of the application, not of an icon.
-_IS_READY = """(name) => {
-  const { context, sessionContext } = globalThis.jupyterapp?.shell.currentWidget ?? {};
-  return context?.isReady && context.path === name && sessionContext?.session?.kernel?.status === "idle";
-}"""
 _SHOW_THEME = "theme => jupyterapp.commands.execute('apputils:change-theme', { theme })"
 _RUN = """async (place) => {
   const notebook = jupyterapp.shell.currentWidget.content;
@@ -131,7 +76,7 @@ class NotebookPage:
         page.goto(f"{url}/{place.format(name)}")
         page.wait_for_selector(".jp-Notebook .jp-Cell")
         if has_kernel:
-            page.wait_for_function(_IS_READY, arg=name)
+            page.wait_for_function(HAS_KERNEL, arg=name)
 
     def run(self, number: int) -> Locator:
         """Run a cell, by its number from 1, and wait until it has run; returns its outputs."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from support.jupyter_lab import wait_for_server
 from support.ports import hold_port
+from support.started_servers import wait_for_server
 
 _HEAD = """\
 # /// script

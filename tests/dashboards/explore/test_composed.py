@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.sync_api import Locator, Page
 
-from support import patient_http
 from support.browser import needs_chromium, open_browser
 from support.jupyter_lab import NotebookPage, serve_jupyter_lab, watch_page, write_notebook
 from support.ports import hold_port
+from support.started_servers import wait_for_server
 from support.timeouts import WAIT_TIMEOUT_S
 
 pytestmark = needs_chromium
@@ -72,20 +70,8 @@ def serve_by_panel(notebook: Path) -> Iterator[str]:
         with (notebook.parent / "log").open("w") as log:
             process = subprocess.Popen([*command, f"--allow-websocket-origin={place}"], stdout=log, stderr=log)
         try:
-            wait_for(f"http://{place}/favicon.ico", process)
+            wait_for_server(f"http://{place}/favicon.ico", process)
             yield f"http://{place}"
         finally:
             process.terminate()
             process.wait()
-
-
-def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + WAIT_TIMEOUT_S
-    while process.poll() is None and time.monotonic() < deadline:
-        try:
-            patient_http.get(url)
-        except httpx.TransportError:
-            time.sleep(0.1)
-        else:
-            return
-    pytest.fail("Panel does not serve")
