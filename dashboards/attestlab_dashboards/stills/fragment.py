@@ -18,8 +18,12 @@ from attestlab_dashboards.safe import NOTHING, html, join
 from attestlab_dashboards.stills.bounds import MAX_PAGE_BYTES, MAX_PANE_BYTES, fit_pane, leave_out
 from attestlab_dashboards.stills.drawing import Still
 from attestlab_dashboards.stills.elements import Element
+from attestlab_dashboards.stills.needed_style import keep_needed
 
 _ROOT: Final = "al-fragment"
+_OWN_CLASSES: Final = frozenset(
+    f"{_ROOT} al-w sub al-caption al-unstyled head q answer al-grid al-card al-left-out".split()
+).union(f"span-{columns}" for columns in range(1, 13))
 _DARK: Final = ":root[data-theme=dark]{"
 _NOTEBOOK_DARK: Final = "[data-jp-theme-light=false] &,[data-vscode-theme-kind*=dark] &,[data-theme=dark] &,.dark &"
 _NOTEBOOK_LIGHT: Final = "[data-jp-theme-light=true] &,[data-vscode-theme-kind*=light] &"
@@ -59,7 +63,7 @@ def _draw(still: Still, panes: dict[str, Element], only: str) -> Markup:
         '<p class="al-unstyled"><em>{unstyled}</em></p>{body}</div></div>',
         unstyled=_UNSTYLED,
         root=_ROOT,
-        style=_compose_style(still.page),
+        style=_choose_style(still, panes, only),
         caption=still.caption,
         body=body,
     )
@@ -126,9 +130,22 @@ def _separate_words(part: Element) -> Element:
     return part
 
 
+def _choose_style(still: Still, panes: dict[str, Element], only: str) -> Markup:
+    """Choose of the style of a page what its panes need, or the `only` one."""
+    shown = {only: panes[only]} if only in panes else {} if only else panes
+    found = (each.classes for pane in shown.values() for each in pane.walk())
+    classes = _OWN_CLASSES.union(*found)
+    themes, sheet = _compose_style(still.page)
+    return safe.style(f".{_ROOT}{{container-type:inline-size;{themes}{keep_needed(sheet, classes, shown.keys())}}}")
+
+
 @cache
-def _compose_style(page: str) -> Markup:
-    """Compose the style of a page inside of one class, for the width of the output and the theme of the notebook."""
+def _compose_style(page: str) -> tuple[str, str]:
+    """Compose the style of a page inside of one class, for the width of the output and the theme of the notebook.
+
+    Returns:
+        The colours of both themes, and the rules.
+    """
     tokens, look, own, stills = map(assets.read_text, ("tokens.css", "look.css", f"{page}.css", "stills.css"))
     light, _, dark = tokens.partition(_DARK)
     light, dark = light.partition(":root{")[2].rpartition("}")[0], dark.rpartition("}")[0]
@@ -140,4 +157,4 @@ def _compose_style(page: str) -> Markup:
     sheet = _KEYFRAMES.sub("", sheet).replace(":host{", "&{").replace(":host", "&")
     # A rule for the id of a pane is one for its name, of the same weight.
     sheet = re.sub(r"#pane-(\w+)", r":is([data-pane=\1],#_)", sheet)
-    return safe.style(_COMMENTS.sub("", f".{_ROOT}{{container-type:inline-size;{themes}{sheet}}}"))
+    return _COMMENTS.sub("", themes), _COMMENTS.sub("", sheet)
