@@ -149,8 +149,11 @@ function mount({ model }) {
   globalThis.attestlabPlaces.set(name, (place) => {
     const free = lives.find((each) => !each.isConnected);
     const live = free ?? document.createElement("div");
-    const showLive = () => place.replaceChildren(live);
+    const showLive = () => { live.removeAttribute("style"); place.replaceChildren(live); };
     if (live.dataset.drawn) return showLive();
+    // Until it is drawn it lies unseen over its still, so that it begins when any part of that comes into sight.
+    place.style.position = "relative";
+    live.style.cssText = "position:absolute;inset:0;overflow:hidden;visibility:hidden";
     place.append(live);
     live.addEventListener("attestlab-drawn", showLive, { once: true });
     if (!free) { lives.push(live); render({ model, el: live }); }
