@@ -79,3 +79,12 @@ def test_a_click_in_a_cell_is_data_in_the_next_one(notebook: NotebookPage, tmp_p
     stored = [output.get("data", {}) for cell in saved["cells"] for output in cell["outputs"]]
     assert {kind for data in stored for kind in data} <= {"text/plain", "text/html"}
     assert sum('class="al-fragment"' in "".join(data.get("text/html", "")) for data in stored) == 3
+
+
+def test_a_view_begins_where_the_top_of_its_still_is_in_sight(notebook: NotebookPage) -> None:
+    notebook.page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
+    for number in (2, 4):
+        place = notebook.find_cell(number).locator("[data-al-view]")
+        place.locator(".al-fragment, [data-ready]").first.wait_for(state="attached")
+        place.evaluate("part => part.scrollIntoView({ block: 'start' })")
+        place.locator("[data-ready]:not([data-ready=''])").wait_for()
