@@ -40,6 +40,7 @@ globalThis.attestlabWaits = (() => {
         look();
       }
       function look() {
+        if (!("first_markup" in passed) && cellOf(place).querySelector("[data-al-view] .al-fragment .q")) pass("first_markup");
         for (const view of viewsOf(cellOf(place))) {
           if (!roots.has(view.shadowRoot)) return observe(view.shadowRoot);
           for (const [name, find] of Object.entries(MILESTONES)) if (!(name in passed) && find(view)) pass(name);
@@ -71,8 +72,11 @@ globalThis.attestlabWaits = (() => {
     await new Promise(afterFrame);
     const begin = performance.now();
     const watched = watchCell(place, begin);
-    void jupyterapp.commands.execute("notebook:run-cell");
-    return watched;
+    const ended = jupyterapp.commands.execute("notebook:run-cell");
+    const passed = await watched;
+    await ended;  // a view that answers sooner moves into the still that its cell stores at its end
+    while (!viewsOf(cellOf(place)).some((each) => each.dataset.ready)) await new Promise(afterFrame);
+    return passed;
   }
 
   // Scrolls to a cell whose view was never in sight. One that does not begin there is scrolled on to the end of its

@@ -13,9 +13,10 @@ from uuid import uuid4
 from attestlab_dashboards.cell import views_loop
 from attestlab_dashboards.cell.page import CellPage, CellWindow
 from attestlab_dashboards.conversation import PageMessage
-from attestlab_dashboards.safe import NOTHING, html
+from attestlab_dashboards.safe import html
 from attestlab_dashboards.stills.drawing import Still
-from attestlab_dashboards.stills.fragment import write_fragment
+from attestlab_dashboards.stills.fragment import write_fragment, write_opening
+from attestlab_dashboards.stills.inert import make_inert
 
 if TYPE_CHECKING:
     from attestlab_dashboards.cell.panel_bridge import CellBridge
@@ -74,6 +75,10 @@ class CellDisplay:
         still = write_fragment(self._draw_still(), name=self._place_name, only=self._key)
         return self._make_bundle(still)
 
+    def _draw_opening(self) -> str:
+        """Draw what is seen at once: the page with empty panes."""
+        return write_opening(self._cell.path, make_inert(self._cell.draw_frame(self._key)))
+
     def _make_bundle(self, content: str) -> dict[str, object]:
         bundle: dict[str, object] = {"text/plain": repr(self), "text/html": self._draw_place(content)}
         if _shows_markup_in_frames():
@@ -88,7 +93,7 @@ class CellDisplay:
         """Show the view at once, and store its still once it is loaded."""
         from IPython.display import display  # only IPython calls this
 
-        shown = display(self._make_bundle(NOTHING), raw=True, display_id=True)
+        shown = display(self._make_bundle(self._draw_opening()), raw=True, display_id=True)
         bundle = self._repr_mimebundle_()
         if shown is not None:
             shown.update(bundle, raw=True)

@@ -7,6 +7,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
+from markupsafe import Markup
+
 from attestlab import Lab
 from attestlab.core.errors import NotFound
 from attestlab_dashboards import frame
@@ -56,6 +58,11 @@ class CellPage:
             page, caller, self._broadcast, shared=make_shared_parts(page, has_downloads=False), shown=frozenset()
         )
 
+    @property
+    def path(self) -> str:
+        """The page, such as `risk`."""
+        return self._page.path
+
     def open_window(self, send: Callable[[PageMessage], None], key: str = "") -> CellWindow:
         """Open a window, which shows the page once it says that it is in sight."""
         window = CellWindow(send, key)
@@ -94,11 +101,12 @@ class CellPage:
     def _show_in(self, window: CellWindow) -> None:
         window.is_in_sight = True
         window.send({"do": "cell", "style": compose_style(self._page.path), "folder": self._folder})
-        window.send({"do": "frame", "html": self._draw_frame(window)})
+        window.send({"do": "frame", "html": self.draw_frame(window.key)})
         self._show_panes_in_sight(again=True)
 
-    def _draw_frame(self, window: CellWindow) -> str:
-        pane = next((each for each in self._page.panes if each.key == window.key), None)
+    def draw_frame(self, key: str) -> Markup:
+        """Draw the page before it has loaded anything, or the pane of a key; an empty key is the page."""
+        pane = next((each for each in self._page.panes if each.key == key), None)
         if pane is None or not self._page.is_open_to(self._facts):
             return frame.draw(self._page, self.conversation.state, self._facts)
         return frame.draw_alone(pane)

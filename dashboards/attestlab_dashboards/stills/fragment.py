@@ -7,6 +7,7 @@ that removes its style, such as a notebook that is not trusted, shows its words,
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Set
 from functools import cache
 from typing import Final
 
@@ -54,6 +55,12 @@ def write_fragment(still: Still, *, name: str, only: str = "") -> str:
         panes[key] = leave_out(limit)
         written = _draw(still, panes, only)
     return str(written)
+
+
+def write_opening(page: str, frame: Element) -> str:
+    """Write the frame of a page, or of one of its panes, which stands until its still is drawn."""
+    style = _choose_rules(page, frame.walk(), frozenset())
+    return str(html('<div class="{root}">{style}{frame}</div>', root=_ROOT, style=style, frame=frame.write()))
 
 
 def _draw(still: Still, panes: dict[str, Element], only: str) -> Markup:
@@ -133,10 +140,13 @@ def _separate_words(part: Element) -> Element:
 def _choose_style(still: Still, panes: dict[str, Element], only: str) -> Markup:
     """Choose of the style of a page what its panes need, or the `only` one."""
     shown = {only: panes[only]} if only in panes else {} if only else panes
-    found = (each.classes for pane in shown.values() for each in pane.walk())
-    classes = _OWN_CLASSES.union(*found)
-    themes, sheet = _compose_style(still.page)
-    return safe.style(f".{_ROOT}{{container-type:inline-size;{themes}{keep_needed(sheet, classes, shown.keys())}}}")
+    return _choose_rules(still.page, (each for pane in shown.values() for each in pane.walk()), shown.keys())
+
+
+def _choose_rules(page: str, elements: Iterable[Element], panes: Set[str]) -> Markup:
+    classes = _OWN_CLASSES.union(*(each.classes for each in elements))
+    themes, sheet = _compose_style(page)
+    return safe.style(f".{_ROOT}{{container-type:inline-size;{themes}{keep_needed(sheet, classes, panes)}}}")
 
 
 @cache

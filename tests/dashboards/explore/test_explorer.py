@@ -226,3 +226,19 @@ def test_a_lab_of_an_event_loop_has_no_views(owner: Lab) -> None:
 
     with pytest.raises(ValidationFailed, match="event loop has no views"):
         asyncio.run(ask())
+
+
+@pytest.mark.parametrize(("key", "words"), [("", "What is happening, and who is behind it?"), ("who", "<h2>Who</h2>")])
+def test_a_view_is_seen_before_it_has_loaded_anything(
+    owner: Lab, key: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr("IPython.display.display", lambda bundle, **_: shown.append(bundle["text/html"]))
+    page = explore(owner)
+    view = page[key] if key else page
+    view._ipython_display_()
+    (opening,) = shown
+    assert words in opening
+    assert 'class="sk' in opening
+    assert "data-ev" not in opening
+    assert "Entities affected" not in opening
