@@ -21,8 +21,8 @@ _SELECT: Final = f"""SELECT grouping(trust_tier) = 1 AS is_total, trust_tier, ri
   sum(attestations)::BIGINT AS attestations, sum(mints)::BIGINT AS mints,
   list_sum(max(mints, {TOP}))::BIGINT AS top_mints, sum(mints * mints)::DOUBLE AS squared_mints,
   sum(keys)::BIGINT AS keys, sum(old_keys)::BIGINT AS old_keys, min(oldest) FILTER (keys > 0) AS oldest_key,
-  max_by(name, mints, {TOP}) FILTER (mints > 0) AS names
-FROM chosen GROUP BY GROUPING SETS ((), (trust_tier, risk_rating))"""
+  list_slice(list(name ORDER BY mints DESC, name) FILTER (mints > 0), 1, {TOP}) AS names
+FROM chosen GROUP BY GROUPING SETS ((), (trust_tier, risk_rating)) ORDER BY is_total DESC, trust_tier, risk_rating"""
 
 
 class StandingCounts(NamedTuple):
