@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page
 
-from support.browser import needs_chromium, open_browser
+from support.browser import needs_chromium, open_browser, open_profile
+from support.dashboards.windows import DESK, PageWatch
 from support.jupyter_lab import NotebookPage, serve_jupyter_lab, watch_page, write_notebook
 from support.ports import hold_port
 from support.started_servers import wait_for_server
@@ -48,11 +49,14 @@ def choose_gateway(row: Page | Locator) -> None:
 
 
 def test_panes_are_composed_in_a_cell(folder: Path) -> None:
-    with serve_jupyter_lab(folder) as url, open_browser() as browser, watch_page(browser, url) as page:
+    with serve_jupyter_lab(folder) as url, open_browser() as browser, open_profile(browser, viewport=DESK) as profile:
+        page = profile.new_page()
+        watched = PageWatch(page)  # of its requests: Panel's scripts in JupyterLab sometimes complain of their own
         notebook = NotebookPage(page, url, "composed.ipynb")
         notebook.run(1)
         choose_gateway(notebook.run(2))
         assert "RiskState(source='gateway')" in notebook.run(3).inner_text()
+        assert watched.list_foreign_requests(url) == []
 
 
 def test_a_notebook_is_served_with_its_panes(folder: Path) -> None:

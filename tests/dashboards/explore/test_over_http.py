@@ -92,7 +92,7 @@ def test_without_a_key_rows_and_script_are_those_of_the_public_log(minted: str, 
     assert "filtered for callers with an API key" in filtered._repr_mimebundle_()["text/html"]
 
 
-def test_without_a_key_the_log_of_a_week_ago_is_found_by_its_entries(public: Lab) -> None:
+def test_without_a_key_the_log_of_a_week_ago_is_found_by_its_entries(minted: str, public: Lab) -> None:
     size = len(public.log)
     times = [read_logged_at(entry) for entry in public.log]
     for at in (times[0] - timedelta(seconds=1), times[size // 2], times[-1]):
